@@ -1,0 +1,136 @@
+"""A census at hand: schema, geography, units and persons, opened lazily.
+
+A census is a folder::
+
+    census.yaml       format version, schema name, origin
+    schema.yaml       the whole schema, so that the folder explains itself
+    geography.parquet units.parquet persons.parquet     (or folders of Parquet parts)
+    auxiliary/        public side tables, for instance votes by precinct
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from discreet.census import condition
+from discreet.census.columns import Columns
+from discreet.census.schema import Schema, TableName, read_schema
+from discreet.config import Strict, parse
+from discreet.engine import Engine, Frame
+from discreet.errors import BadInput
+from discreet.files import FORMAT_VERSION, check_format, read_yaml, write_yaml
+
+Origin = Literal["simulated", "supplied", "released"]
+
+#: Said wherever results of simulated data are shown.
+SIMULATED = "Simulated data: says nothing about any country."
+
+
+class Header(Strict):
+    """The content of `census.yaml`."""
+
+    format_version: int = FORMAT_VERSION
+    schema_name: str
+    origin: Origin
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Census:
+    """Confidential (or simulated, or released) records under one schema.
+
+    `persons` and `units` may be None: a register may hold persons without dwellings,
+    and a housing file may hold no persons. Frames are lazy; only the engine computes.
+    """
+
+    schema: Schema
+    engine: Engine
+    geography: Frame
+    units: Frame | None
+    persons: Frame | None
+    origin: Origin
+    folder: Path | None = None
+    note: str = ""
+    _columns: Columns = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_columns", Columns(self.schema, self.table))
+
+    @classmethod
+    def open(cls, folder: Path | str, engine: Engine | None = None) -> Census:
+        """Return the census in `folder`, as `ingest`, `simulate` or a release wrote it."""
+        folder = Path(folder)
+        engine = engine or Engine()
+        header = parse(
+            Header, check_format(read_yaml(folder / "census.yaml"), "census.yaml"), "census.yaml"
+        )
+        schema = read_schema(folder / "schema.yaml")
+        if schema.name != header.schema_name:
+            raise BadInput("census.yaml and schema.yaml name different schemas. Write both again.")
+        units, persons = (_open_table(engine, folder, name) for name in ("units", "persons"))
+        geography = _open_table(engine, folder, "geography")
+        if geography is None or (units is None and persons is None):
+            raise BadInput(
+                f"{folder.name} has no geography.parquet, or neither units.parquet nor "
+                f"persons.parquet. Make a census with `discreet ingest` or `discreet simulate`."
+            )
+        return cls(schema, engine, geography, units, persons, header.origin, folder, header.note)
+
+    @property
+    def linked(self) -> bool:
+        """Whether persons name the unit they live in."""
+        return self.persons is not None and "unit_id" in self.persons.collect_schema().names()
+
+    def table(self, name: TableName) -> Frame:
+        """Return one of the three tables, or say that this census has none."""
+        frame = {"geography": self.geography, "units": self.units, "persons": self.persons}[name]
+        if frame is None:
+            raise BadInput(f"this census has no {name} table.")
+        return frame
+
+    def frame(
+        self,
+        table: TableName,
+        columns: Iterable[str],
+        where: condition.Condition | None = None,
+    ) -> Frame:
+        """Return `columns` of the rows of `table` that satisfy `where`.
+
+        Columns may be variables, computed columns, and columns of the unit or the
+        geography above; `unit_id`, `person_key` and `donor_id` are always known.
+        """
+        wanted = list(dict.fromkeys(columns))
+        looked_at = condition.columns_of(where) if where else frozenset()
+        frame = self._columns.add(table, [*wanted, *sorted(looked_at)])
+        if where:
+            frame = frame.filter(condition.to_expression(where))
+        return frame.select(*wanted)
+
+    def auxiliary(self, name: str) -> Frame:
+        """Return a public side table of the folder."""
+        if self.folder is None:
+            raise BadInput("this census was not opened from a folder, so it has no side tables.")
+        return self.engine.read_parquet(self.folder / "auxiliary" / f"{name}.parquet")
+
+
+def _open_table(engine: Engine, folder: Path, name: str) -> Frame | None:
+    for path in (folder / f"{name}.parquet", folder / name):
+        if path.exists():
+            return engine.read_parquet(path)
+    return None
+
+
+def write_header(folder: Path, schema: Schema, origin: Origin, note: str = "") -> None:
+    """Write `census.yaml` and `schema.yaml`, which make a folder of tables a census."""
+    header = Header(schema_name=schema.name, origin=origin, note=note)
+    write_yaml(folder / "schema.yaml", as_data(schema))
+    write_yaml(folder / "census.yaml", header.model_dump())
+
+
+def as_data(schema: Schema) -> dict[str, Any]:
+    """Return the schema as plain data that `read_schema` reads back to an equal schema."""
+    data: dict[str, Any] = schema.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return {"format_version": schema.format_version, **data}

@@ -1,0 +1,11 @@
+"""Where relational work runs: one machine today, one seam for others.
+
+Everybody above writes Narwhals expressions; an `Engine` adds what Narwhals
+lacks (reading, writing, materialising, a keyed order column, NumPy in and out).
+Nothing outside this room executes a query.
+"""
+
+from discreet.engine.local import Engine, Frame
+from discreet.engine.parallel import parallel_map
+
+__all__ = ["Engine", "Frame", "parallel_map"]

@@ -1,0 +1,302 @@
+"""The engine for one machine: Narwhals expressions on DuckDB.
+
+Rules that keep confidential data where it belongs:
+
+- DuckDB spills only to the work folder it was given; without one it never spills.
+- DuckDB's own messages can quote data ("Could not convert string ..."), so every
+  execution runs under `_guarded`, which keeps the kind of error and drops the text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import DiscreetError, UnreadableFile
+from discreet.files import atomic_file, private_folder
+
+Frame = nw.LazyFrame[Any]
+Array = npt.NDArray[Any]
+
+#: Rows per Parquet row group: large enough to compress, small enough to stream.
+ROW_GROUP = 122_880
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+@contextlib.contextmanager
+def _guarded(doing: str) -> Iterator[None]:
+    """Turn DuckDB errors into ours without their text, which may quote data."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise DiscreetError(
+            f"{doing}: the memory limit was reached. Raise it or give a work folder to spill to."
+        ) from None
+    except duckdb.Error as error:
+        raise DiscreetError(f"{doing}: the engine stopped ({type(error).__name__}).") from None
+
+
+class Engine:
+    """Run Narwhals expressions on DuckDB.
+
+    Parameters
+    ----------
+    work
+        Folder for spilled intermediates (made mode 0700). None: never spill.
+    memory_limit
+        As DuckDB writes it, for instance "2GB".
+    threads
+        Threads of one query; None leaves the choice to DuckDB.
+    """
+
+    def __init__(
+        self, work: Path | None = None, memory_limit: str = "2GB", threads: int | None = None
+    ) -> None:
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": memory_limit,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "temp_directory": "" if work is None else str(private_folder(work / "spill")),
+        }
+        if threads is not None:
+            settings["threads"] = threads
+        self._connection = duckdb.connect(":memory:", config=settings)
+        self._names = (f"t{number}" for number in itertools.count())
+
+    # -- in ---------------------------------------------------------------------------
+
+    def read_parquet(self, path: Path, row: str | None = None) -> Frame:
+        """Return the rows of a Parquet file, or of all files of a folder in name order.
+
+        `row` names a column to add with the 1-based row number in its file.
+        """
+        files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+        if not files or not all(file.is_file() for file in files):
+            raise UnreadableFile(path.name, "does not exist", "Check the path.")
+        listed = ", ".join(_text(str(file)) for file in files)
+        query = f"select * from read_parquet([{listed}])"
+        if row is not None:
+            query = (
+                f"select * exclude (file_row_number), file_row_number + 1 as {_quoted(row)} "
+                f"from read_parquet([{listed}], file_row_number = true)"
+            )
+        try:
+            relation = self._connection.sql(query)
+            self._connection.sql(query + " limit 0").fetchall()
+        except (duckdb.Error, RuntimeError):
+            raise UnreadableFile(
+                path.name, "is not a readable Parquet file", "Write it again."
+            ) from None
+        return self._frame(relation)
+
+    def read_csv(self, path: Path, row: str | None = None, separator: str | None = None) -> Frame:
+        """Return all columns of a delimited file with header as text; empty is missing.
+
+        Rows with too many or too few fields, broken quotes or bytes that are not
+        UTF-8 are refused with file and row.
+        """
+        header, separator = _csv_header(path, separator)
+        columns = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in header)
+        query = (
+            f"select * from read_csv({_text(str(path))}, header = true, auto_detect = false, "
+            f"delim = {_text(separator)}, quote = '\"', escape = '\"', nullstr = '', "
+            f"strict_mode = true, null_padding = false, columns = {{{columns}}})"
+        )
+        if row is not None:
+            query = f"select row_number() over () as {_quoted(row)}, * from ({query})"
+        name = next(self._names)
+        try:
+            self._connection.execute(f"create temp table {name} as {query}")
+        except (duckdb.Error, RuntimeError) as error:
+            found = re.search(r"[Ll]ine:? (\d+)", str(error))
+            raise UnreadableFile(
+                path.name,
+                "is not a well-formed delimited UTF-8 file (fields per row, quotes, encoding)",
+                "Mend the row or export the file again.",
+                int(found.group(1)) - 1 if found and int(found.group(1)) > 1 else None,
+            ) from None
+        return self._frame(self._connection.table(name))
+
+    def from_numpy(self, columns: Mapping[str, Array]) -> Frame:
+        """Return a frame over NumPy arrays (copied once into the engine)."""
+        lengths = {len(array) for array in columns.values()}
+        if len(lengths) != 1:
+            raise ValueError(f"columns differ in length: {sorted(lengths)}")
+        arrays = dict(columns)
+        name = next(self._names)
+        with _guarded("reading arrays"):
+            self._connection.register(f"{name}_arrays", arrays)
+            self._connection.execute(f"create temp table {name} as select * from {name}_arrays")
+            self._connection.unregister(f"{name}_arrays")
+        return self._frame(self._connection.table(name))
+
+    # -- work -------------------------------------------------------------------------
+
+    def materialise(self, frame: Frame) -> Frame:
+        """Return `frame` computed once, so that later uses do not compute it again."""
+        name = next(self._names)
+        with _guarded("computing"):
+            self._relation(frame).create(name)
+        return self._frame(self._connection.table(name))
+
+    def order_key(self, frame: Frame, columns: Sequence[str], key: str, name: str) -> Frame:
+        """Add a 60-bit order column: keyed SHA-256 over `columns` as text.
+
+        The text is `key|v1|v2|...` with missing values empty; the number is the first
+        15 hexadecimal digits. Engines hash natively in ways that differ and change, so
+        the key is computed once, from text, and stored. Columns must be whole numbers
+        or text: how floats print differs between engines.
+        """
+        parts = ", ".join([_text(key), *(f"coalesce({_quoted(c)}::varchar, '')" for c in columns)])
+        digits = f"substr(sha256(concat_ws('|', {parts})), 1, 15)"
+        column = f"('0x' || {digits})::bigint as {_quoted(name)}"
+        return self._frame(self._relation(frame).project(f"*, {column}"))
+
+    def fingerprint(self, frame: Frame, columns: Sequence[str], name: str) -> Frame:
+        """Add a text column that is equal exactly where all `columns` are equal.
+
+        Written as a length-prefixed join, so no two different rows collide.
+        """
+        parts = " || ".join(
+            f"coalesce(length({_quoted(c)}::varchar)::varchar || ':' || {_quoted(c)}::varchar, '-')"
+            for c in columns
+        )
+        text = parts if columns else "''"
+        return self._frame(self._relation(frame).project(f"*, {text} as {_quoted(name)}"))
+
+    def join_text(self, frame: Frame, by: str, column: str, name: str) -> Frame:
+        """Return one row per `by` with its `column` texts sorted and joined."""
+        relation = self._relation(frame).aggregate(
+            f"{_quoted(by)}, string_agg({_quoted(column)}, ';' order by {_quoted(column)}) "
+            f"as {_quoted(name)}",
+            _quoted(by),
+        )
+        return self._frame(relation)
+
+    def number_rows(self, frame: Frame, order_by: Sequence[str], name: str) -> Frame:
+        """Add the 1-based position of each row in the order of `order_by`."""
+        order = ", ".join(f"{_quoted(column)} nulls first" for column in order_by)
+        column = f"row_number() over (order by {order}) as {_quoted(name)}"
+        return self._frame(self._relation(frame).project(f"*, {column}"))
+
+    # -- out --------------------------------------------------------------------------
+
+    def to_numpy(self, frame: Frame) -> dict[str, Array]:
+        """Return the columns as NumPy arrays; missing values are refused.
+
+        Meant for numbers. Text crosses one object at a time and is for small frames.
+        """
+        with _guarded("computing"):
+            arrays = self._relation(frame).fetchnumpy()
+        for name, array in arrays.items():
+            if isinstance(array, np.ma.MaskedArray):
+                if np.ma.getmaskarray(array).any():
+                    raise DiscreetError(f"column {name} has missing values where none may be.")
+                arrays[name] = array.data
+        return dict(arrays)
+
+    def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
+        """Return the rows of a small frame as tuples."""
+        with _guarded("computing"):
+            return self._relation(frame).fetchall()
+
+    def write_parquet(
+        self,
+        frame: Frame,
+        path: Path,
+        order_by: Sequence[str] = (),
+        columns: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write one Parquet file in one step, rows in the order of `order_by`.
+
+        `columns` maps names in the file to columns of the frame; None writes all.
+        """
+        options = f"format parquet, compression zstd, row_group_size {ROW_GROUP}"
+        self._copy(frame, path, order_by, columns, options)
+
+    def write_csv(
+        self,
+        frame: Frame,
+        path: Path,
+        order_by: Sequence[str] = (),
+        columns: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write one comma-separated file with header; arguments as `write_parquet`."""
+        self._copy(frame, path, order_by, columns, "format csv, header true")
+
+    def _copy(
+        self,
+        frame: Frame,
+        path: Path,
+        order_by: Sequence[str],
+        columns: Mapping[str, str] | None,
+        options: str,
+    ) -> None:
+        relation = self._relation(frame)
+        if order_by:
+            relation = relation.order(", ".join(f"{_quoted(c)} nulls first" for c in order_by))
+        if columns is not None:
+            listed = (f"{_quoted(old)} as {_quoted(new)}" for new, old in columns.items())
+            relation = relation.project(", ".join(listed))
+        # The view is dropped again: a connection must not keep names of finished work.
+        view = next(self._names)
+        with atomic_file(path) as temporary, _guarded(f"writing {path.name}"):
+            relation.create_view(view)
+            try:
+                self._connection.execute(
+                    f"copy (from {view}) to {_text(str(temporary))} ({options})"
+                )
+            finally:
+                self._connection.execute(f"drop view if exists {view}")
+
+    def close(self) -> None:
+        """Release memory and spilled files."""
+        self._connection.close()
+
+    # -- seam -------------------------------------------------------------------------
+
+    @staticmethod
+    def _relation(frame: Frame) -> duckdb.DuckDBPyRelation:
+        relation: duckdb.DuckDBPyRelation = nw.to_native(frame)
+        return relation
+
+    @staticmethod
+    def _frame(relation: duckdb.DuckDBPyRelation) -> Frame:
+        return nw.from_native(relation)
+
+
+def _csv_header(path: Path, separator: str | None) -> tuple[list[str], str]:
+    """Return column names and separator (of comma, pipe, semicolon, tab) of a file."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as handle:
+            line = handle.readline(1_000_000)
+            found = separator or max(",|;\t", key=line.count)
+            header = next(csv.reader([line], delimiter=found, strict=True), [])
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise UnreadableFile(
+            path.name, "has no readable header", "Check path and encoding."
+        ) from None
+    if not header or any(not name.strip() for name in header):
+        raise UnreadableFile(
+            path.name, "has an empty column name in its header", "Name every column."
+        )
+    if len({name.lower() for name in header}) != len(header):
+        raise UnreadableFile(path.name, "names a column twice", "Rename or drop one of them.")
+    return header, found

@@ -1,0 +1,123 @@
+"""Write files so that nobody ever sees half of one, and read YAML strictly."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from discreet.errors import BadInput, NewerFormat, UnreadableFile
+
+FORMAT_VERSION = 1
+
+
+def private_folder(path: Path) -> Path:
+    """Create `path` readable by its owner only, and return it."""
+    path.mkdir(parents=True, exist_ok=True)
+    path.chmod(0o700)
+    return path
+
+
+@contextlib.contextmanager
+def atomic_file(path: Path, mode: int = 0o644) -> Iterator[Path]:
+    """Yield a temporary path beside `path` that replaces it on success only."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.parent / f".{path.name}.{os.getpid()}.part"
+    try:
+        yield temporary
+        temporary.chmod(mode)
+        with temporary.open("rb") as handle:
+            os.fsync(handle.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def atomic_folder(path: Path, mode: int = 0o700) -> Iterator[Path]:
+    """Yield a new folder that becomes `path` on success and vanishes on failure.
+
+    `path` must not exist or must be empty: results are never merged with what an
+    earlier run left behind.
+    """
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise BadInput(f"{path.name} exists and is not empty. Choose another folder or delete it.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        yield temporary
+        temporary.chmod(mode)
+        if path.exists():
+            path.rmdir()
+        temporary.replace(path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_text(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write `text` to `path` in one step."""
+    with atomic_file(path, mode) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any, mode: int = 0o644) -> None:
+    """Write `value` as canonical JSON: sorted keys, two spaces, one final newline."""
+    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
+    write_text(path, text + "\n", mode)
+
+
+def write_yaml(path: Path, value: Any, mode: int = 0o644) -> None:
+    """Write `value` as block-style YAML in the order given."""
+    write_text(path, yaml.safe_dump(value, sort_keys=False, allow_unicode=True), mode)
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """Safe loader that refuses a key given twice: YAML would keep the last silently."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+        if len(mapping) != len(node.value):
+            raise yaml.constructor.ConstructorError(
+                None, None, "a key is given twice", node.start_mark
+            )
+        return mapping
+
+
+def read_yaml(path: Path) -> Any:
+    """Return the content of a YAML file, or raise a `BadInput` naming file and line."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise UnreadableFile(path.name, "is missing or not UTF-8 text", "Check the path.") from None
+    try:
+        return yaml.load(text, Loader=_StrictLoader)
+    except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        row = None if mark is None else mark.line + 1
+        raise UnreadableFile(
+            path.name, "is not valid YAML (or repeats a key)", "Mend that line.", row
+        ) from None
+
+
+def check_format(content: Any, file: str) -> dict[str, Any]:
+    """Return `content` as a mapping after checking its `format_version`."""
+    if not isinstance(content, dict):
+        raise UnreadableFile(file, "must hold a mapping of keys", "Compare with the documentation.")
+    found = content.get("format_version")
+    if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= FORMAT_VERSION:
+        raise NewerFormat(file, found, FORMAT_VERSION)
+    return content
+
+
+def sha256_file(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes as hexadecimal text."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
