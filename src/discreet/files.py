@@ -76,10 +76,16 @@ def write_json(path: Path, value: Any, mode: int = 0o644) -> None:
 
 def write_yaml(path: Path, value: Any, mode: int = 0o644) -> None:
     """Write `value` as block-style YAML in the order given."""
-    write_text(path, yaml.safe_dump(value, sort_keys=False, allow_unicode=True), mode)
+    text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    write_text(path, text, mode)
 
 
-class _StrictLoader(yaml.SafeLoader):
+# The loader and dumper in C, twenty times faster, wherever PyYAML was built with them.
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _StrictLoader(_Loader):  # type: ignore[misc]
     """Safe loader that refuses a key given twice: YAML would keep the last silently."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:

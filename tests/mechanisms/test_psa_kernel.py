@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 from math import log, sqrt
 
 import numpy as np
@@ -310,7 +311,7 @@ def test_records_stay_in_their_stratum_and_never_one_moves(
 ) -> None:
     offsets = np.concatenate(([0], np.cumsum(np.array(sizes, dtype=np.int64))))
     source = permute_strata(offsets, key_of([str(g) for g in range(len(sizes))]), rate, trial(seed))
-    for first, last in zip(offsets[:-1], offsets[1:], strict=True):
+    for first, last in pairwise(offsets.tolist()):
         here = source[first:last]
         assert np.array_equal(np.sort(here), np.arange(first, last))
         assert (here != np.arange(first, last)).sum() != 1

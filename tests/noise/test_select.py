@@ -20,11 +20,10 @@ OUT_OF_TAPE = -1
 
 def tape(*pieces: int) -> Words:
     """Return a tape that holds these 16-bit pieces."""
-    padded = [*pieces, *[0] * (-len(pieces) % 4)]
-    return np.array(
-        [sum(bits << 16 * i for i, bits in enumerate(padded[w : w + 4])) for w in range(0, len(padded), 4)],
-        dtype=np.uint64,
-    )  # fmt: skip
+    words = [0] * (-(-len(pieces) // 4))
+    for at, bits in enumerate(pieces):
+        words[at // 4] |= bits << 16 * (at % 4)
+    return np.array(words, dtype=np.uint64)
 
 
 def decide(bits: list[int], p: Fraction, width: int) -> tuple[int, int]:

@@ -40,6 +40,10 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+class EngineStopped(DiscreetError):
+    """A query could not be carried out, for instance because a file is damaged inside."""
+
+
 @contextlib.contextmanager
 def _guarded(doing: str) -> Iterator[None]:
     """Turn DuckDB errors into ours without their text, which may quote data."""
@@ -50,7 +54,7 @@ def _guarded(doing: str) -> Iterator[None]:
             f"{doing}: the memory limit was reached. Raise it or give a work folder to spill to."
         ) from None
     except duckdb.Error as error:
-        raise DiscreetError(f"{doing}: the engine stopped ({type(error).__name__}).") from None
+        raise EngineStopped(f"{doing}: the engine stopped ({type(error).__name__}).") from None
 
 
 class Engine:
@@ -82,21 +86,19 @@ class Engine:
 
     # -- in ---------------------------------------------------------------------------
 
-    def read_parquet(self, path: Path, row: str | None = None) -> Frame:
+    def read_parquet(self, path: Path, row: str | None = None, file: str | None = None) -> Frame:
         """Return the rows of a Parquet file, or of all files of a folder in name order.
 
-        `row` names a column to add with the 1-based row number in its file.
+        `row` names a column to add with the 1-based row number in its file, `file` one with
+        the name of that file.
         """
         files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
         if not files or not all(file.is_file() for file in files):
             raise UnreadableFile(path.name, "does not exist", "Check the path.")
         listed = ", ".join(_text(str(file)) for file in files)
-        query = f"select * from read_parquet([{listed}])"
-        if row is not None:
-            query = (
-                f"select * exclude (file_row_number), file_row_number + 1 as {_quoted(row)} "
-                f"from read_parquet([{listed}], file_row_number = true)"
-            )
+        added = "" if row is None else f", file_row_number + 1 as {_quoted(row)}"
+        added += "" if file is None else f", parse_filename(filename) as {_quoted(file)}"
+        query = f"select *{added} from read_parquet([{listed}])"
         try:
             relation = self._connection.sql(query)
             self._connection.sql(query + " limit 0").fetchall()
@@ -195,6 +197,14 @@ class Engine:
         order = ", ".join(f"{_quoted(column)} nulls first" for column in order_by)
         column = f"row_number() over (order by {order}) as {_quoted(name)}"
         return self._frame(self._relation(frame).project(f"*, {column}"))
+
+    def can_match(self, pattern: str) -> bool:
+        """Say whether `pattern` is a regular expression this engine understands."""
+        try:
+            self._connection.execute("select regexp_matches('', ?)", [pattern]).fetchall()
+        except duckdb.Error:
+            return False
+        return True
 
     # -- out --------------------------------------------------------------------------
 

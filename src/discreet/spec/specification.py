@@ -25,6 +25,10 @@ class Specification(Strict):
     output_premetric: OutputPremetric
     budget: Budget
 
+    def flavor(self) -> tuple[Domain, Multiverse, InputPremetric, OutputPremetric]:
+        """Return the first four blocks: what kind of promise it is, without how much."""
+        return self.domain, self.multiverse, self.input_premetric, self.output_premetric
+
     def describe(self) -> str:
         """Return the promise in plain words; the budget never stands alone."""
         exact = "\n".join(f"  - {i.describe()}" for i in self.multiverse.invariants)
@@ -33,7 +37,8 @@ class Specification(Strict):
             f"Who:       {self.domain.records}, {self.domain.stage} file "
             f"(schema {self.domain.schema_name})\n"
             f"Where:     among data sets that agree exactly on\n{exact}\n"
-            f"What:      one {self.input_premetric.unit} record ({self.input_premetric.definition})\n"
+            f"What:      one {self.input_premetric.unit} record "
+            f"({self.input_premetric.definition})\n"
             f"How:       {self.output_premetric.name} ({self.output_premetric.definition})\n"
             f"How much:  {self.budget.describe()} per {self.input_premetric.unit} record; "
             f"{self.budget.source}, {self.budget.status}"
