@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -34,9 +35,9 @@ def atomic_file(path: Path, mode: int = 0o644) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(mode)
-        with temporary.open("rb") as handle:
-            os.fsync(handle.fileno())
+        _sync(temporary)
         temporary.replace(path)
+        _sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -55,11 +56,43 @@ def atomic_folder(path: Path, mode: int = 0o700) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(mode)
+        sync_folder(temporary)
         if path.exists():
             path.rmdir()
         temporary.replace(path)
+        _sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Force every file and folder below `folder` to the disk."""
+    for path in [folder, *folder.rglob("*")]:
+        _sync(path)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock that only one process can have, or say that another has it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BadInput(
+                f"{path.parent.name} is in use by another run. Wait for it, or stop it."
+            ) from None
+        yield
+    finally:
+        os.close(handle)
 
 
 def write_text(path: Path, text: str, mode: int = 0o644) -> None:

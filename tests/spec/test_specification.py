@@ -73,7 +73,7 @@ def test_values_are_immutable():
 def test_describe_never_shows_a_budget_alone():
     text = specification(LogRational(of=3)).describe()
     for needed in (
-        "epsilon = 1.0986",
+        "epsilon = 1.0987",
         "household",
         "by size, in every block",
         "multiplicative",

@@ -378,21 +378,66 @@ def _entry(schema: Schema, table: TableName, column: str, value: Any) -> str | N
     home = schema.home(column, table)
     if home is None:
         return f"no column '{column}'.{suggest(column, schema.visible(table))}"
-    variable = schema.variables(home).get(column)
-    if variable is None or value is None:
+    if value is None:
         return None
+    kind = kind_of(schema, table, column)
     if isinstance(value, Mapping):
-        if variable.kind == "text" and set(value) & {"min", "max"}:
+        if kind == "text" and set(value) & {"min", "max"}:
             return f"'{column}' has codes, not a range"
         return None
     values = value if isinstance(value, list) else [value]
-    if variable.kind != "text":
+    if kind != "text":
         return None if all(isinstance(v, int) for v in values) else f"'{column}' holds numbers"
     if not all(isinstance(v, str) for v in values):
         return f"codes of '{column}' are text: put them in quotes"
-    if variable.codes is not None and any(v not in variable.codes for v in values):
+    variable = schema.variables(home).get(column)
+    codes = variable.codes if variable is not None else None
+    if codes is not None and any(v not in codes for v in values):
         return f"'{column}' has no such code"
     return None
+
+
+def kind_of(schema: Schema, table: TableName, column: str) -> Literal["text", "integer", "real"]:
+    """Return how the values of a column seen from `table` are stored."""
+    home = schema.home(column, table)
+    variable = None if home is None else schema.variables(home).get(column)
+    if variable is not None:
+        return variable.kind
+    computed = None if home is None else schema.computed(home).get(column)
+    if isinstance(computed, MemberValue) and computed.take in schema.persons:
+        return schema.persons[computed.take].kind
+    if isinstance(computed, Cases):
+        results = [*(case.then for case in computed.cases), computed.otherwise]
+        return "integer" if any(isinstance(result, int) for result in results) else "text"
+    return "integer" if isinstance(computed, MemberCount) else "text"
+
+
+def _kind_problems(schema: Schema, place: TableName, name: str) -> Iterator[str]:
+    """Yield where a computed column mixes text with numbers."""
+    computed, where = schema.computed(place)[name], f"computed_{place}.{name}"
+    if isinstance(computed, Recode):
+        number = kind_of(schema, place, computed.of) != "text"
+        if number != (computed.bins is not None):
+            yield f"{where}: bins are for numbers, groups and roll_up for codes"
+    elif isinstance(computed, Cases):
+        number = kind_of(schema, place, name) != "text"
+        literals = [case.then for case in computed.cases if case.then is not None]
+        literals += [] if computed.otherwise is None else [computed.otherwise]
+        taken = [case.take for case in computed.cases if case.take is not None]
+        kinds = {isinstance(literal, int) for literal in literals}
+        kinds |= {kind_of(schema, place, column) != "text" for column in taken}
+        if kinds != {number}:
+            yield f"{where}: cases give either text or whole numbers"
+
+
+def _pairs(cond: Any) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of columns that a condition compares."""
+    for key, value in cond.items() if isinstance(cond, Mapping) else ():
+        if key == "same" and isinstance(value, list) and len(value) == 2:
+            yield str(value[0]), str(value[1])
+        for part in value if key in ("any", "all") and isinstance(value, list) else [value]:
+            if key in ("any", "all", "not"):
+                yield from _pairs(part)
 
 
 def _computed_problems(schema: Schema) -> Iterator[str]:
@@ -411,9 +456,14 @@ def _computed_problems(schema: Schema) -> Iterator[str]:
                         yield _unknown(schema, place, where, case.take)
             if isinstance(computed, MemberCount | MemberValue) and place != "units":
                 yield f"{where}: only units have members"
+            yield from _kind_problems(schema, place, name)
         for name, variable in schema.variables(place).items():
             if variable.derive is not None and variable.derive not in schema.computed(place):
                 yield f"{place}.{name}.derive: no computed column '{variable.derive}'"
+            elif variable.derive is not None:
+                derived = kind_of(schema, place, variable.derive)
+                if (derived == "text") != (variable.kind == "text"):
+                    yield f"{place}.{name}.derive: '{variable.derive}' is of another kind"
         yield from _circles(schema, place)
 
 

@@ -1,13 +1,8 @@
-"""Mechanisms, found by name in one dictionary."""
+"""Mechanisms: what draws a release from a census, and what each of them promises."""
 
-from __future__ import annotations
-
-from typing import Any
-
-from discreet.census import Schema
-from discreet.config import parse, suggest
-from discreet.errors import BadInput
+from discreet.mechanisms.catalogue import MECHANISMS, mechanism
 from discreet.mechanisms.contract import (
+    HEADER,
     DrawRecord,
     Enumerable,
     Mechanism,
@@ -15,34 +10,24 @@ from discreet.mechanisms.contract import (
     Outcome,
     Release,
     ReleaseHeader,
-    make_draw,
-    protect,
-    publish_draw,
 )
+from discreet.mechanisms.noisy_tables import NoisyTables
+from discreet.mechanisms.steps import check_mode, make_draw, protect, publish_draw
 from discreet.mechanisms.swapping import PermutationSwapping
 
-MECHANISMS: dict[str, type[PermutationSwapping]] = {
-    PermutationSwapping.name: PermutationSwapping,
-}
-
-
-def mechanism(name: str, schema: Schema, parameters: dict[str, Any]) -> Mechanism:
-    """Return the mechanism `name` for censuses of `schema`, with checked parameters."""
-    if name not in MECHANISMS:
-        raise BadInput(f"no mechanism '{name}'.{suggest(name, MECHANISMS)}")
-    return parse(MECHANISMS[name], {"census_schema": schema, **parameters}, name)
-
-
 __all__ = [
+    "HEADER",
     "MECHANISMS",
     "DrawRecord",
     "Enumerable",
     "Mechanism",
     "Mode",
+    "NoisyTables",
     "Outcome",
     "PermutationSwapping",
     "Release",
     "ReleaseHeader",
+    "check_mode",
     "make_draw",
     "mechanism",
     "protect",

@@ -9,7 +9,6 @@ for byte.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,20 +18,17 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 from discreet.census import Census, Schema
 from discreet.config import Strict, parse
 from discreet.engine import Engine
-from discreet.errors import BadInput, UnreadableFile
-from discreet.files import (
-    FORMAT_VERSION,
-    atomic_folder,
-    check_format,
-    read_yaml,
-    sha256_file,
-    write_yaml,
-)
+from discreet.errors import UnreadableFile
+from discreet.files import FORMAT_VERSION, check_format, read_yaml, sha256_file
 from discreet.noise import Randomness
 from discreet.spec import Specification, read_specification
 
-#: `design`: simulated or public data. `trial`: confidential data, internal output only.
-Mode = Literal["design", "trial"]
+#: `design`: simulated data. `trial`: confidential data, internal output only, never
+#: publishable. `release`: confidential data, operating-system randomness, charged.
+Mode = Literal["design", "trial", "release"]
+
+#: The file that makes a folder a release.
+HEADER = "release.yaml"
 
 #: An outcome of a mechanism on a tiny census, in a form that can be compared.
 Outcome = Hashable
@@ -43,6 +39,8 @@ class Mechanism(Protocol):
     """A data release mechanism. Its fields are its parameters, fixed before any data."""
 
     name: ClassVar[str]
+    #: Whether the draw must be purged once it is published.
+    confidential_draw: ClassVar[bool]
 
     @property
     def census_schema(self) -> Schema:
@@ -91,6 +89,7 @@ class ReleaseHeader(Strict):
 
     format_version: int = FORMAT_VERSION
     mechanism: str
+    schema_name: str
     parameters: dict[str, Any]
     mode: Mode
     origin: str
@@ -109,8 +108,7 @@ class Release:
     def open(cls, folder: Path | str) -> Release:
         """Return the release in `folder` after checking every file against its hash."""
         folder = Path(folder)
-        name = "release.yaml"
-        header = parse(ReleaseHeader, check_format(read_yaml(folder / name), name), name)
+        header = parse(ReleaseHeader, check_format(read_yaml(folder / HEADER), HEADER), HEADER)
         for file, digest in header.files.items():
             path = folder / file
             if not path.is_file() or sha256_file(path) != digest:
@@ -122,82 +120,3 @@ class Release:
     def microdata(self, engine: Engine | None = None) -> Census:
         """Return the protected records."""
         return Census.open(self.folder / "microdata", engine)
-
-
-def mode_for(census: Census, rng: Randomness) -> Mode:
-    """Return the mode a run is in, or refuse it.
-
-    Confidential data with the operating system's randomness would be a release, and a
-    release must be charged to the account of its collection; there is no register of
-    releases yet, so such a run is refused rather than left unaccounted.
-    """
-    if census.origin == "simulated":
-        return "design"
-    if rng.mode == "trial":
-        return "trial"
-    raise BadInput(
-        "a release of supplied data must be charged to a register of releases, which this "
-        "version does not have. Use simulated data, or a seed for a trial run."
-    )
-
-
-def make_draw(
-    mechanism: Mechanism, census: Census, rng: Randomness, folder: Path, threads: int = 1
-) -> Path:
-    """Draw once and write the draw record to a new private folder."""
-    if census.schema != mechanism.census_schema:
-        raise BadInput(
-            f"{mechanism.name} is set up for another schema than the census has. "
-            f"Make the mechanism from the schema of the census."
-        )
-    mode = mode_for(census, rng)
-    with atomic_folder(folder) as temporary:
-        mechanism.draw(census, rng, temporary, threads)
-        record = DrawRecord(
-            mechanism=mechanism.name,
-            parameters=mechanism.parameters(),
-            mode=mode,
-            origin=census.origin,
-            facts=mechanism.facts(census),
-        )
-        write_yaml(temporary / "draw.yaml", record.model_dump(mode="json"), 0o600)
-    return folder
-
-
-def publish_draw(
-    mechanism: Mechanism, draw: Path, out: Path, engine: Engine | None = None
-) -> Release:
-    """Write the release of a draw to a new folder; the census is not needed and not seen."""
-    name = "draw.yaml"
-    record = parse(DrawRecord, check_format(read_yaml(draw / name), name), name)
-    if (record.mechanism, record.parameters) != (mechanism.name, mechanism.parameters()):
-        raise BadInput(
-            "the draw was made by another mechanism or with other parameters. "
-            "Publish it with the configuration it was drawn with."
-        )
-    # Trial output is internal: readable by its owner only, whatever the umask says.
-    with atomic_folder(out, mode=0o755 if record.mode == "design" else 0o700) as temporary:
-        mechanism.publish(draw, temporary, engine or Engine())
-        mechanism.specify(record.facts).write(temporary / "specification.yaml")
-        files = sorted(path for path in temporary.rglob("*") if path.is_file())
-        header = ReleaseHeader(
-            mechanism=record.mechanism,
-            parameters=record.parameters,
-            mode=record.mode,
-            origin=record.origin,
-            files={str(path.relative_to(temporary)): sha256_file(path) for path in files},
-        )
-        write_yaml(temporary / "release.yaml", header.model_dump(mode="json"))
-    return Release.open(out)
-
-
-def protect(
-    mechanism: Mechanism, census: Census, rng: Randomness, out: Path, threads: int = 1
-) -> Release:
-    """Draw, publish to `out`, and purge the draw, which is confidential."""
-    draw = out.parent / f".{out.name}.draw"
-    try:
-        make_draw(mechanism, census, rng, draw, threads)
-        return publish_draw(mechanism, draw, out)
-    finally:
-        shutil.rmtree(draw, ignore_errors=True)

@@ -6,6 +6,9 @@ Knows nothing of censuses, specifications or engines.
 from __future__ import annotations
 
 from discreet.noise._compiled import compiled
+from discreet.noise.binomial import binomial
+from discreet.noise.draw import discrete_gaussian, discrete_laplace
+from discreet.noise.law import Bounds, DiscreteGaussian, DiscreteLaplace
 from discreet.noise.select import (
     LARGEST_BOUND,
     PIECES_PER_WORD,
@@ -14,18 +17,26 @@ from discreet.noise.select import (
     shuffle,
     uniform_below,
 )
+from discreet.noise.sparse import select_sparse
 from discreet.noise.tape import Mode, Randomness, Words, key_of, system, trial
 
 __all__ = [
     "LARGEST_BOUND",
     "PIECES_PER_WORD",
+    "Bounds",
     "Chance",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
     "Mode",
     "Randomness",
     "Words",
+    "binomial",
     "compiled",
+    "discrete_gaussian",
+    "discrete_laplace",
     "key_of",
     "select_each",
+    "select_sparse",
     "shuffle",
     "system",
     "trial",

@@ -2,11 +2,13 @@
 
 A budget belongs to a specification; a loss belongs to a mechanism. They never share
 a name here. A pure budget is the logarithm of a rational and is stored as that
-rational; a budget may also be a function of the universe, known only with its facts.
+rational, a zero-concentrated one is a rational; a budget may also be a function of the
+universe, known only with its facts, or not exist at all.
 """
 
 from __future__ import annotations
 
+import decimal
 import math
 from fractions import Fraction
 from typing import Annotated, Any, Literal
@@ -17,6 +19,10 @@ from discreet.config import Strict
 
 #: Where a bound comes from. Only the first two may be charged to an account.
 Status = Literal["published", "proved here", "checked numerically"]
+
+#: Pure budgets are told in epsilon; zero-concentrated ones in rho^2, the parameter that
+#: Bun and Steinke (2016) call rho.
+Unit = Literal["epsilon", "rho2"]
 
 
 def _fraction(value: Any) -> Any:
@@ -44,6 +50,35 @@ class LogRational(Strict):
         """Return the logarithm rounded to a float, for display only."""
         return math.log(self.of.numerator) - math.log(self.of.denominator)
 
+    def upper_bound(self) -> Fraction:
+        """Return a rational that is at least the logarithm, and exceeds it by less than 1e-25.
+
+        The decimal logarithm is correctly rounded, so one unit in its last place above
+        the difference of two of them is an upper bound.
+        """
+        if self.of == 1:
+            return Fraction(0)
+        with decimal.localcontext(prec=40):
+            top = decimal.Decimal(self.of.numerator).ln()
+            bottom = decimal.Decimal(self.of.denominator).ln()
+            # Three roundings, each below 1e-38 of a number below 1e9.
+            return Fraction(top - bottom) + Fraction(1, 10**26)
+
+
+class Exactly(Strict):
+    """A rational number."""
+
+    kind: Literal["rational"] = "rational"
+    of: Annotated[Rational, Field(ge=0)]
+
+    def value(self) -> float:
+        """Return the number rounded to a float, for display only."""
+        return float(self.of)
+
+    def upper_bound(self) -> Fraction:
+        """Return the number itself."""
+        return self.of
+
 
 class FunctionOfUniverse(Strict):
     """A budget that depends on the realised universe through its invariants only."""
@@ -52,17 +87,38 @@ class FunctionOfUniverse(Strict):
     formula: str
 
 
+class NoFiniteBudget(Strict):
+    """The mechanism satisfies no finite budget, and why."""
+
+    kind: Literal["none"] = "none"
+    reason: str
+
+
+Amount = Annotated[
+    LogRational | Exactly | FunctionOfUniverse | NoFiniteBudget, Field(discriminator="kind")
+]
+
+
 class Budget(Strict):
     """How much the output may tell, per unit of the input premetric."""
 
-    unit: Literal["epsilon"]
-    amount: Annotated[LogRational | FunctionOfUniverse, Field(discriminator="kind")]
+    unit: Unit
+    amount: Amount
     source: str
     status: Status
     conditions: tuple[str, ...] = ()
 
     def describe(self) -> str:
         """Return the amount with its unit."""
-        if isinstance(self.amount, LogRational):
-            return f"{self.unit} = {self.amount.value():.4f}"
-        return f"{self.unit} = {self.amount.formula}"
+        if isinstance(self.amount, NoFiniteBudget):
+            return f"no finite budget exists: {self.amount.reason}"
+        name = "rho^2" if self.unit == "rho2" else self.unit
+        if isinstance(self.amount, FunctionOfUniverse):
+            return f"{name} = {self.amount.formula}"
+        return f"{name} = {_rounded_up(self.amount.upper_bound())}"
+
+
+def _rounded_up(value: Fraction) -> str:
+    """Return a number with four decimals that is never below the exact one."""
+    shown = -(-value.numerator * 10**4 // value.denominator)
+    return f"{shown // 10**4}.{shown % 10**4:04d}"

@@ -31,19 +31,23 @@ class Specification(Strict):
 
     def describe(self) -> str:
         """Return the promise in plain words; the budget never stands alone."""
-        exact = "\n".join(f"  - {i.describe()}" for i in self.multiverse.invariants)
+        exact = "".join(f"\n  - {i.describe()}" for i in self.multiverse.invariants)
         conditions = "".join(f"\n  - {text}" for text in self.budget.conditions)
+        unit = self.input_premetric.unit
+        where = f"among data sets that agree exactly on{exact}" if exact else "among all data sets"
         return (
             f"Who:       {self.domain.records}, {self.domain.stage} file "
             f"(schema {self.domain.schema_name})\n"
-            f"Where:     among data sets that agree exactly on\n{exact}\n"
-            f"What:      one {self.input_premetric.unit} record "
-            f"({self.input_premetric.definition})\n"
+            f"Where:     {where}\n"
+            f"What:      one {unit} record ({self.input_premetric.definition})\n"
             f"How:       {self.output_premetric.name} ({self.output_premetric.definition})\n"
-            f"How much:  {self.budget.describe()} per {self.input_premetric.unit} record; "
-            f"{self.budget.source}, {self.budget.status}"
-            f"{conditions}\n"
-            f"Not protected: everything listed under 'where' is published exactly."
+            f"How much:  {self.budget.describe()} per {unit} record; "
+            f"{self.budget.source}, {self.budget.status}{conditions}\n"
+            + (
+                "Not protected: everything listed under 'where' is published exactly."
+                if exact
+                else "Published exactly: nothing but the schema and the geography."
+            )
         )
 
     def write(self, path: Path) -> None:

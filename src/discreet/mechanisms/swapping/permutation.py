@@ -67,6 +67,8 @@ class PermutationSwapping(Strict):
     """
 
     name: ClassVar[str] = "permutation-swapping"
+    #: A draw beside its release would show nothing more, but it holds internal figures.
+    confidential_draw: ClassVar[bool] = True
 
     census_schema: Schema
     rate: Rational
@@ -93,8 +95,7 @@ class PermutationSwapping(Strict):
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as plain data."""
-        own: dict[str, Any] = self.model_dump(mode="json", exclude={"census_schema"})
-        return {"schema": self.census_schema.name, **own}
+        return self.model_dump(mode="json", exclude={"census_schema"})
 
     # -- what is promised -------------------------------------------------------------
 
@@ -119,9 +120,7 @@ class PermutationSwapping(Strict):
                 raise ArithmeticError("Theorem 1 gives no finite budget at this rate")
             amount = LogRational(of=ratio)
         return Specification(
-            domain=Domain(
-                records="households with their members", schema_name=self.census_schema.name
-            ),
+            domain=Domain(records="units with their members", schema_name=self.census_schema.name),
             multiverse=Multiverse(invariants=self._invariants()),
             input_premetric=hamming_of_multisets("household"),
             output_premetric=MULTIPLICATIVE,

@@ -1,0 +1,180 @@
+"""Read somebody's files, check everything, and only then write a census folder."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from discreet.census.census import SIMULATED, Origin, write_header
+from discreet.census.examine import TABLES, Examination, Loaded, reading, write_values
+from discreet.census.findings import (
+    Finding,
+    Findings,
+    InvalidCensus,
+    Waiver,
+    read_waivers,
+)
+from discreet.census.layout import Layout, check_columns, load_layout
+from discreet.census.mapping import Mapped, Mapper
+from discreet.census.schema import Schema, TableName, load_schema
+from discreet.census.sources import Sources
+from discreet.census.store import Store
+from discreet.census.validate import absent_table
+from discreet.engine import Engine
+from discreet.errors import BadInput
+from discreet.files import FORMAT_VERSION, atomic_folder, write_json
+
+
+@dataclass(frozen=True)
+class IngestReport:
+    """What was found (warnings and waived findings; errors raise) and how many rows went in."""
+
+    findings: Findings
+    counts: dict[str, int]
+
+
+def ingest(
+    source: Path,
+    out: Path,
+    *,
+    layout: str | Path = "canonical",
+    schema: str | Path | None = None,
+    origin: Origin = "supplied",
+    work: Path | None = None,
+    waivers: Path | None = None,
+    key: str | None = None,
+    engine: Engine | None = None,
+    values: bool = False,
+) -> IngestReport:
+    """Read `source` (a folder, or a file for layouts of one file) into a census folder `out`.
+
+    Nothing is written unless every error is mended or waived; then `out` appears at once.
+
+    Parameters
+    ----------
+    layout
+        A shipped layout by name, or a layout file.
+    schema
+        A profile or schema file; default: the layout's, else `schema.yaml` in the source.
+    work
+        Folder for intermediates; default: a private one beside `out`, removed at the end.
+    waivers
+        A waiver file.
+    key
+        Secret of the person keys; default: a new one. It is kept in `out/person-key.txt`.
+    values
+        Write the values at fault to `values.csv` in `work`, readable by its owner only.
+    """
+    source, out = Path(source), Path(out)
+    plan = load_layout(layout)
+    base = load_schema(_schema_of(source, plan, schema))
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise BadInput(f"{out.name} exists and is not empty. Choose another folder or delete it.")
+    if not out.resolve().parent.is_dir():
+        raise BadInput(f"the folder that is to hold {out.name} does not exist. Make it first.")
+    if values and work is None:
+        raise BadInput("values are written to the work folder only: name one.")
+    if key is not None and not key:
+        raise BadInput("the secret of the person keys is empty. Give a long random text.")
+    with _workplace(out, work, engine) as used:
+        return _ingest(
+            used, source, out, plan, base, origin, work if values else None, waivers, key
+        )
+
+
+def _schema_of(source: Path, layout: Layout, schema: str | Path | None) -> str | Path:
+    if schema is not None or layout.schema_name is not None:
+        return schema or str(layout.schema_name)
+    own = source / "schema.yaml"
+    if not own.is_file():
+        raise BadInput(
+            f"layout {layout.name} is for any schema: name one, or put schema.yaml in the source."
+        )
+    return own
+
+
+@contextlib.contextmanager
+def _workplace(out: Path, work: Path | None, engine: Engine | None) -> Iterator[Engine]:
+    """Yield the engine to use; a work folder of our own is removed whatever happens."""
+    if engine is not None:
+        yield engine
+        return
+    folder = work or Path(tempfile.mkdtemp(prefix=f".{out.name}.work.", dir=out.resolve().parent))
+    own = Engine(folder)
+    try:
+        yield own
+    finally:
+        own.close()
+        shutil.rmtree(folder / "spill" if work else folder, ignore_errors=True)
+
+
+def _ingest(
+    engine: Engine,
+    source: Path,
+    out: Path,
+    layout: Layout,
+    base: Schema,
+    origin: Origin,
+    values: Path | None,
+    waivers: Path | None,
+    key: str | None,
+) -> IngestReport:
+    schema, checked = layout.kept(base), layout.checked(base)
+    check_columns(layout, checked)
+    given = read_waivers(waivers, checked) if waivers is not None else []
+    sources = Sources(engine, source, layout)
+    found, tables, mapped = _mapped(engine, sources, layout, checked)
+    examination = Examination(engine, checked, tables, keep_values=values is not None)
+    for raw in (raw for m in mapped for raw in m.raw_checks):
+        found += examination.check(raw.place, raw.table.file, raw.frame, raw.checks)
+    examined = examination.run()
+    if values is not None:
+        write_values(values, examination.values)
+    findings = Findings((*found, *examined.items), examined.not_checked).waive(given)
+    if not findings.ok:
+        raise InvalidCensus(findings)
+    # A waived number may lie outside the small type that its range would fit in.
+    wide = {(item.table, item.column) for item in findings.items if item.rule == "range"}
+    with atomic_folder(out) as folder:
+        store = Store(engine, schema, tables, wide)
+        counts = store.write(folder, key or secrets.token_hex(32))
+        write_header(folder, schema, origin, SIMULATED if origin == "simulated" else "")
+        write_json(folder / "ingest.json", _record(layout, findings, counts, given), 0o600)
+    return IngestReport(findings, counts)
+
+
+def _mapped(
+    engine: Engine, sources: Sources, layout: Layout, schema: Schema
+) -> tuple[list[Finding], dict[TableName, Loaded], list[Mapped]]:
+    """Return every table mapped and computed, with what was found on the way."""
+    found = [absent_table(place) for place in TABLES if place not in sources]
+    tables: dict[TableName, Loaded] = {}
+    mapped: list[Mapped] = []
+    for place in TABLES:
+        if place in sources:
+            with reading(sources.open(place).file):
+                made = Mapper(engine, sources, layout, schema, place).run()
+                frame = engine.materialise(made.table.frame)
+            tables[place] = Loaded(frame, made.table.file)
+            found += made.findings
+            mapped.append(made)
+    if len(tables) < 2:
+        raise BadInput("a census needs units or persons or both; the source has neither.")
+    return [*found, *sources.unused()], tables, mapped
+
+
+def _record(
+    layout: Layout, findings: Findings, counts: Mapping[str, int], waivers: list[Waiver]
+) -> dict[str, object]:
+    return {
+        "format_version": FORMAT_VERSION,
+        "layout": layout.name,
+        "rows": dict(counts),
+        "waivers": [waiver.model_dump() for waiver in waivers],
+        **findings.data(),
+    }

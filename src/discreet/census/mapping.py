@@ -1,0 +1,271 @@
+"""Make the columns of one canonical table out of a foreign file, as its layout says.
+
+Every value is first text; what cannot be read as its type is kept apart in a column
+`_unread_NAME`, so that the checks can count it and nothing is lost silently.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import narwhals as nw
+from narwhals.dtypes import DType
+
+from discreet.census import condition
+from discreet.census.checks import FILE, ROW, Check, unread
+from discreet.census.examine import Loaded
+from discreet.census.expand import expand
+from discreet.census.findings import Finding
+from discreet.census.layout import Layout, Making, Part
+from discreet.census.schema import Schema, TableName, Variable
+from discreet.census.sources import Sources
+from discreet.census.validate import column_finding, model_columns
+from discreet.engine import Engine, Frame
+
+IDS = ("unit_id", "person_key", "donor_id")
+FORMS = {
+    "integer": r"^-?\d{1,18}$",
+    "real": r"^-?(\d{1,15}(\.\d{0,25})?|\.\d{1,25})([eE][+-]?\d{1,2})?$",
+}
+TYPES = {"integer": nw.Int64, "real": nw.Float64}
+
+
+@dataclass(frozen=True)
+class RawCheck:
+    """A check of a file before its columns are made."""
+
+    place: TableName
+    table: Loaded
+    frame: Frame
+    checks: list[Check]
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A canonical table with what was found while making it."""
+
+    table: Loaded
+    findings: list[Finding]
+    raw_checks: list[RawCheck]
+
+
+class Mapper:
+    """Make one table."""
+
+    def __init__(
+        self, engine: Engine, sources: Sources, layout: Layout, schema: Schema, place: TableName
+    ) -> None:
+        self.engine, self.sources, self.schema, self.place = engine, sources, schema, place
+        self.layout, self.plan = layout, layout.tables[place]
+        self.raw = sources.open(place)
+        self.frame = self.raw.frame
+        self.types: dict[str, DType] = dict(self.raw.columns)
+        self.findings: list[Finding] = []
+        self.raw_checks: list[RawCheck] = []
+
+    def run(self) -> Mapped:
+        """Return the table with typed columns, numbered rows, and nothing computed yet."""
+        if self.plan.lookup is not None:
+            self._look_up(self.plan.lookup.table, self.plan.lookup.by)
+        makings = dict(self._makings())
+        self._require(makings)
+        made: dict[str, nw.Expr] = {}
+        for name, making in makings.items():
+            made |= self._column(name, making)
+        kept = [name for name in (FILE, ROW) if name in self.types]
+        if self.plan.expand is not None:
+            frame, checks, persons = expand(self.engine, self.frame, self.plan.expand, self._text)
+            self.raw_checks.append(RawCheck(self.place, self.raw, self.frame, checks))
+            self.frame, made = frame, made | persons
+        frame = self._settle(self.frame.select(*kept, **made), makings)
+        if self.plan.distinct:
+            frame = frame.group_by(*made).agg(nw.col(ROW).min())
+        return Mapped(Loaded(frame, self.raw.file), self.findings, self.raw_checks)
+
+    # -- which columns, and from where ---------------------------------------------------
+
+    def _makings(self) -> Iterator[tuple[str, Making]]:
+        """Yield how each column is made: as the layout says, else from its namesake."""
+        linked, taken = self._linked(), self._expanded()
+        for name in model_columns(self.schema, self.place, linked):
+            making = self.plan.columns.get(name) or _namesake(name)
+            if name not in taken and all(part.column in self.types for part in making.from_):
+                for part in making.from_:
+                    self._use(part.column)
+                yield name, making
+
+    def _expanded(self) -> set[str]:
+        plan = self.plan.expand
+        return {plan.into, *plan.flags} if plan else set()
+
+    def _linked(self) -> bool:
+        if self.place != "persons":
+            return True
+        there = "unit_id" in self.plan.columns or "unit_id" in self.types
+        return there and "units" in self.sources
+
+    def _use(self, column: str) -> None:
+        table, _, name = column.partition(".")
+        if self.plan.lookup is not None and table == self.plan.lookup.table and name:
+            self.sources.use(self.plan.lookup.table, name)
+        else:
+            self.sources.use(self.place, column)
+
+    def _require(self, makings: Mapping[str, Making]) -> None:
+        """Note columns that the layout or the model needs and the file does not have."""
+        for name in self.plan.ignore:
+            self.sources.use(self.place, name)
+        wanted = {p.column for m in self.plan.columns.values() if not m.optional for p in m.from_}
+        if self.plan.expand is not None:
+            counted = {*self.plan.expand.counts.values()}
+            wanted |= counted | {flag.column for flag in self.plan.expand.flags.values()}
+            for name in wanted:
+                self._use(name)
+        # Columns of a file that could not be looked up are not lacking themselves.
+        unseen = f"{self.plan.lookup.table}." if self.findings and self.plan.lookup else "\0"
+        noted = {finding.column for finding in self.findings}
+        lacking = sorted(c for c in wanted - noted - {*self.types} if not c.startswith(unseen))
+        made = {*makings, *self._expanded()}
+        for name, required in model_columns(self.schema, self.place, self._linked()).items():
+            if name == "person_key":  # given here, unless donors are named by the file's own ids
+                required = "donor_id" in makings
+            given = self.plan.columns.get(name)
+            if required and name not in made and (given is None or given.optional):
+                lacking.append(name)
+        self.findings += [column_finding("column", self.place, self.raw.file, n) for n in lacking]
+
+    def _look_up(self, table: TableName, on: str) -> None:
+        """Join the row of another file that has the same key; check that keys pair up."""
+        other = self.sources.open(table)
+        for place, found in ((self.place, self.types), (table, other.columns)):
+            if on not in found:
+                file = self.raw.file if place == self.place else other.file
+                self.findings.append(column_finding("column", place, file, on))
+        if self.findings:
+            return
+        self.sources.use(self.place, on)
+        self.sources.use(table, on)
+        names = {c: f"{table}.{c}" for c in other.columns if c not in (ROW, FILE)}
+        key = as_text(on, other.columns[on])
+        keyed = other.frame.with_columns(_key=key)
+        renamed = keyed.select("_key", ROW, *(nw.col(c).alias(new) for c, new in names.items()))
+        once = renamed.unique(subset=["_key"], keep="first", order_by=[ROW]).drop(ROW)
+        self.frame = self.frame.with_columns(_key=as_text(on, self.types[on]))
+        own = self.frame.select("_key").unique().with_columns(_known=nw.lit(True))
+        self.frame = self.frame.join(once, on="_key", how="left")
+        self.types |= {new: other.columns[c] for c, new in names.items()}
+        repeated = nw.col("_key").count().over("_key") != 1
+        check = Check("lookup", repeated | nw.col("_known").is_null(), (on,))
+        marked = keyed.join(own, on="_key", how="left")
+        self.raw_checks.append(RawCheck(table, other, marked, [check]))
+
+    # -- values --------------------------------------------------------------------------
+
+    def _text(self, column: str) -> nw.Expr:
+        """Return a column of the file as text; listed texts are missing."""
+        if column not in self.types:
+            return nw.lit(None, dtype=nw.String)
+        return without(as_text(column, self.types[column]), self.layout.missing)
+
+    def _part(self, part: Part) -> nw.Expr:
+        text = without(self._text(part.column), part.missing)
+        text = text if part.pad is None else text.str.zfill(part.pad)
+        return text if part.first is None else text.str.head(part.first)
+
+    def _column(self, name: str, making: Making) -> dict[str, nw.Expr]:
+        """Return the typed column and, where reading can fail, what could not be read."""
+        if making.value is not None:
+            text = nw.lit(making.value)
+        else:
+            parts = [self._part(part) for part in making.from_]
+            text = parts[0] if len(parts) == 1 else nw.concat_str(*parts)
+        variable = self.schema.variables(self.place).get(name)
+        text = without(text, [t for t in making.missing if not legal(variable, t)])
+        kind = "text" if variable is None or name in IDS else variable.kind
+        if not all(is_plain(self.types[part.column]) for part in making.from_):
+            nothing = nw.lit(None, dtype=TYPES.get(kind, nw.String))
+            return {name: nothing, unread(name): text}
+        if making.recode:
+            value, failed = recoded(text, making.recode)
+            return {name: typed(value, kind), unread(name): failed}
+        if kind == "text":
+            return {name: text}
+        readable = text.str.contains(FORMS[kind])
+        failed = nw.when(~readable).then(text)
+        return {name: typed(nw.when(readable).then(text), kind), unread(name): failed}
+
+    def _settle(self, frame: Frame, makings: Mapping[str, Making]) -> Frame:
+        """Make legal values that the layout lists as missing so where they do not apply."""
+        settled = {}
+        present = set(frame.collect_schema().names())
+        for name, making in makings.items():
+            variable = self.schema.variables(self.place).get(name)
+            texts = [text for text in making.missing if legal(variable, text)]
+            if variable is None or not texts:
+                continue
+            column = nw.col(name)
+            listed = column.cast(nw.String).is_in(texts)
+            only = variable.only
+            if only is not None and condition.columns_of(only) <= present:
+                listed = listed & ~condition.to_expression(only)
+            settled[name] = nw.when(~listed).then(column)
+        return frame.with_columns(**settled) if settled else frame
+
+
+def _namesake(name: str) -> Making:
+    return Making.model_validate({"from": [Part(column=name)], "optional": True})
+
+
+def is_plain(dtype: DType) -> bool:
+    """Say whether a column holds texts or numbers, not dates, truth values or lists."""
+    return dtype.is_numeric() or isinstance(dtype, nw.String | nw.Categorical | nw.Enum)
+
+
+def as_text(name: str, dtype: DType) -> nw.Expr:
+    """Return a column as text; whole numbers stored as floats are written as whole."""
+    column = nw.col(name)
+    if isinstance(dtype, nw.String):
+        return column
+    if not dtype.is_float():
+        return column.cast(nw.String)
+    whole = (column.round(0) == column) & (column.abs() < 2**53)
+    return nw.coalesce(
+        nw.when(whole).then(column).cast(nw.Int64).cast(nw.String), column.cast(nw.String)
+    )
+
+
+def without(text: nw.Expr, missing: list[str]) -> nw.Expr:
+    """Return the text with the listed ones missing."""
+    return nw.when(~text.is_in(missing)).then(text) if missing else text
+
+
+def legal(variable: Variable | None, text: str) -> bool:
+    """Say whether a text is a value that the variable may take."""
+    if variable is None:
+        return False
+    if variable.codes is not None:
+        return text in variable.leaves
+    if variable.pattern is not None:
+        return re.fullmatch(variable.pattern, text) is not None
+    if re.match(FORMS[variable.kind], text) is None:
+        return False
+    low, high = variable.min, variable.max
+    return (low is None or float(text) >= low) and (high is None or float(text) <= high)
+
+
+def recoded(text: nw.Expr, recode: Mapping[str, str]) -> tuple[nw.Expr, nw.Expr]:
+    """Return the recoded text, and apart from it the texts that the recode does not list."""
+    sources: dict[str, list[str]] = {}
+    for source, target in recode.items():
+        sources.setdefault(target, []).append(source)
+    value: nw.Expr = nw.lit(None, dtype=nw.String)
+    for target, listed in sources.items():
+        value = nw.when(text.is_in(listed)).then(nw.lit(target)).otherwise(value)
+    return value, nw.when(~text.is_in(list(recode))).then(text)
+
+
+def typed(text: nw.Expr, kind: str) -> nw.Expr:
+    """Return text as the stored type; it must be readable as that."""
+    return text.cast(TYPES[kind]) if kind in TYPES else text

@@ -1,0 +1,136 @@
+"""Commands on a census: read one in, check it, count it."""
+
+from __future__ import annotations
+
+import csv
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.console import Json, guarded, print_json
+from discreet.errors import EXIT_BAD_INPUT, BadInput
+
+if TYPE_CHECKING:
+    from discreet.census import Census
+    from discreet.engine import Frame
+
+CensusFolder = Annotated[Path, typer.Argument(metavar="CENSUS", help="Folder of a census.")]
+Waivers = Annotated[Path | None, typer.Option(help="File of waived rules, each with its reason.")]
+
+
+@guarded
+def ingest(
+    source: Annotated[Path, typer.Argument(help="Folder (or file) to read.")],
+    out: Annotated[Path, typer.Argument(help="New folder for the census.")],
+    layout: Annotated[
+        str, typer.Option(help="A layout that comes with discreet, or a mapping file.")
+    ] = "canonical",
+    schema: Annotated[
+        str | None, typer.Option(help="A schema by name or file; default: the layout's.")
+    ] = None,
+    waivers: Waivers = None,
+    values: Annotated[
+        Path | None, typer.Option(help="Folder for values.csv: the values at fault.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Read files on to the census model, check everything, and write a census folder.
+
+    Nothing is written unless every error is mended or waived. Values are never printed.
+    """
+    from discreet.census import InvalidCensus
+    from discreet.census import ingest as run_ingest
+
+    try:
+        report = run_ingest(
+            source,
+            out,
+            layout=layout,
+            schema=schema,
+            waivers=waivers,
+            work=values,
+            values=values is not None,
+        )
+    except InvalidCensus as problem:
+        if not as_json:
+            raise
+        print_json({"written": False, **problem.findings.data()})
+        raise typer.Exit(problem.exit_code) from None
+    if as_json:
+        print_json({"written": True, "rows": report.counts, **report.findings.data()})
+        return
+    print(report.findings.text())
+    rows = ", ".join(f"{count:,} {table}" for table, count in report.counts.items())
+    print(f"{out}: {rows}")
+
+
+@guarded
+def validate(
+    census: CensusFolder,
+    waivers: Waivers = None,
+    values: Annotated[
+        Path | None, typer.Option(help="Folder for values.csv: the values at fault.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check a census against its schema; exit with 2 if an error is left.
+
+    Shows file, rows, column, rule and count, never a value.
+    """
+    from discreet.census import Census
+    from discreet.census import validate as run_validate
+
+    findings = run_validate(Census.open(census), waivers, values)
+    if as_json:
+        print_json({"valid": findings.ok, **findings.data()})
+    else:
+        print(findings.text())
+    if not findings.ok:
+        raise typer.Exit(EXIT_BAD_INPUT)
+
+
+@guarded
+def tabulate(
+    census: CensusFolder,
+    table: Annotated[str, typer.Option(help="Name of a table of the schema.")],
+    level: Annotated[str, typer.Option(help="Kind of area, on the spine or not.")],
+    out: Annotated[Path | None, typer.Option(help="CSV file; default: stdout.")] = None,
+) -> None:
+    """Count a census into one table of its schema, as CSV.
+
+    From supplied data these are exact counts: the file is readable by its owner only.
+    """
+    from discreet.census import Census
+    from discreet.products import tabulate as run_tabulate
+
+    opened = Census.open(census)
+    by = opened.schema.table(table).by
+    counted = run_tabulate(opened, table, level).sort("area", *by)
+    if out is not None:
+        _write(opened, counted, ["area", *by], out)
+        print(out)
+        return
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(["area", *by, "count"])
+    writer.writerows(opened.engine.rows(counted.select("area", *by, "count")))
+
+
+def _write(census: Census, counted: Frame, order: list[str], out: Path) -> None:
+    """Write the table in a private folder first: it must not be readable for a moment."""
+    if not out.resolve().parent.is_dir():
+        raise BadInput(f"the folder of {out.name} does not exist. Make it first.")
+    with tempfile.TemporaryDirectory(prefix=".table.", dir=out.resolve().parent) as private:
+        file = Path(private) / out.name
+        census.engine.write_csv(counted, file, order_by=order)
+        file.chmod(0o600 if census.origin == "supplied" else 0o644)
+        file.replace(out)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command(epilog="Example: discreet ingest census copy --layout canonical")(ingest)
+    app.command(epilog="Example: discreet validate census --json")(validate)
+    app.command(epilog="Example: discreet tabulate census --table P1 --level county")(tabulate)

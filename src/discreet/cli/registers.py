@@ -1,0 +1,179 @@
+"""Commands on the register of releases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from discreet.cli.console import Json, guarded, print_json
+from discreet.errors import EXIT_FAILED
+
+File = Annotated[Path, typer.Argument(metavar="REGISTER", help="The register's file.")]
+Collection = Annotated[str, typer.Argument(help="The id of the collection.")]
+By = Annotated[str, typer.Option(help="Who says so.")]
+
+registers = typer.Typer(
+    name="register",
+    help="The account of releases per collection.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@registers.command("open", epilog="Example: discreet register open register.sqlite tiny.yaml")
+@guarded
+def open_collection(
+    register: File,
+    collection: Annotated[Path, typer.Argument(help="The collection, declared in YAML.")],
+) -> None:
+    """Open the account of a collection; makes the register if there is none."""
+    from discreet.register import Register, read_collection
+
+    declared = read_collection(collection)
+    opener = Register.open if register.exists() else Register.create
+    with opener(register) as book:
+        book.open_collection(declared)
+    print(f"{register}: opened {declared.id}")
+
+
+@registers.command(epilog="Example: discreet register version register.sqlite tiny-2026 edited")
+@guarded
+def version(
+    register: File,
+    collection: Collection,
+    version: Annotated[str, typer.Argument(help="The id of the version.")],
+    kind: Annotated[
+        Literal["original", "corrected", "extract"], typer.Option(help="What it is.")
+    ] = "original",
+    note: Annotated[str | None, typer.Option(help="Anything worth knowing.")] = None,
+) -> None:
+    """Declare a file of a collection from which releases will be made."""
+    from discreet.register import Register
+
+    with Register.open(register) as book:
+        book.add_version(collection, version, kind, note)
+    print(f"{register}: {collection} has version {version}")
+
+
+@registers.command(epilog="Example: discreet register show register.sqlite")
+@guarded
+def show(
+    register: File,
+    collection: Annotated[str | None, typer.Argument(help="One collection only.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show what was spent, what is reserved, and every entry."""
+    from discreet.register import Register
+
+    with Register.open(register) as book:
+        ids = [collection] if collection else [known.id for known in book.collections()]
+        totals = {name: book.total(name) for name in ids}
+        entries = {name: book.entries(name) for name in ids}
+    if as_json:
+        print_json(
+            {
+                name: {
+                    "unit": total.unit,
+                    "limit": str(total.collection.limit),
+                    "spent": None if total.void else str(total.spent),
+                    "reserved": None if total.void else str(total.reserved),
+                    "void": list(total.void),
+                    "entries": [
+                        {"sequence": e.sequence, "time": e.time.isoformat(), "kind": e.event.kind}
+                        for e in entries[name]
+                    ],
+                }
+                for name, total in totals.items()
+            }
+        )
+        return
+    for name, total in totals.items():
+        print(total.describe())
+        for entry in entries[name]:
+            print(f"  {entry.sequence:4}  {entry.time:%Y-%m-%d %H:%M}  {entry.event.kind}")
+
+
+@registers.command(epilog="Example: discreet register add register.sqlite tiny-2026 made.yaml ...")
+@guarded
+def add(
+    register: File,
+    collection: Collection,
+    specification: Annotated[Path, typer.Argument(help="What the release promises (YAML).")],
+    title: Annotated[str, typer.Option(help="What was released.")],
+    by: By,
+    note: Annotated[str, typer.Option(help="Where the figures come from.")],
+    force_reason: Annotated[
+        str | None, typer.Option(help="Record it although it breaks a rule, and why.")
+    ] = None,
+) -> None:
+    """Charge a release that was made elsewhere."""
+    from discreet.register import Register
+    from discreet.spec import read_specification
+
+    promised = read_specification(specification)
+    with Register.open(register) as book:
+        book.add_external(collection, title, promised, by, note, force_reason)
+        print(book.total(collection).describe())
+
+
+@registers.command(epilog="Example: discreet register approve register.sqlite run.yaml --by Ada")
+@guarded
+def approve(
+    register: File,
+    config: Annotated[Path, typer.Argument(help="The configuration that is approved.")],
+    by: By,
+) -> None:
+    """Record that a person agrees to exactly this configuration."""
+    from discreet.errors import BadInput
+    from discreet.register import Register
+    from discreet.run import read_config
+
+    agreed = read_config(config)
+    if agreed.account is None:
+        raise BadInput(f"{config.name} names no account, so there is nothing to approve.")
+    with Register.open(register) as book:
+        made = book.approve(agreed.account.collection, agreed.hash(), by)
+    print("approved" if made else "approved before", agreed.hash())
+
+
+@registers.command(epilog="Example: discreet register verify register.sqlite")
+@guarded
+def verify(register: File, as_json: Json = False) -> None:
+    """Recompute every hash and every account; exit with 1 if anything is wrong."""
+    from discreet.register import Register
+
+    with Register.open(register) as book:
+        problems = book.verify()
+        count = len(book.entries()) if not problems else 0
+    if as_json:
+        print_json({"problems": problems})
+    else:
+        print("\n".join(problems) or f"{count} entries, all well")
+    if problems:
+        raise typer.Exit(EXIT_FAILED)
+
+
+@registers.command(
+    "sign-off", epilog="Example: discreet register sign-off register.sqlite tiny-2026 first s.html"
+)
+@guarded
+def sign_off(
+    register: File,
+    collection: Collection,
+    release: Annotated[str, typer.Argument(help="The id of the release.")],
+    out: Annotated[Path, typer.Argument(help="The page to write.")],
+) -> None:
+    """Write the one-page document that is signed for a release."""
+    from discreet.register import Register
+    from discreet.report import sign_off as write_page
+
+    with Register.open(register) as book:
+        write_page(book, collection, release, out)
+    print(out)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.add_typer(registers)

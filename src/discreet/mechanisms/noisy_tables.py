@@ -1,0 +1,238 @@
+"""Tables of counts with exact integer noise: hypercubes of any schema.
+
+Every cell of every table gets independent noise, empty cells too; which cells exist
+follows from the schema and the geography, which are public. A record lies in at most
+one cell of a table at a level, so adding or removing it changes one count by one, and
+changing it lowers one count by one and raises another.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from discreet.census import Census, Schema, Table, categories, columns_of, write_header
+from discreet.config import Strict, suggest
+from discreet.engine import Engine, Frame
+from discreet.noise import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Randomness,
+    discrete_gaussian,
+    discrete_laplace,
+    key_of,
+)
+from discreet.products import tabulate
+from discreet.spec import (
+    MULTIPLICATIVE,
+    NORMALISED_RENYI,
+    Budget,
+    Domain,
+    Exactly,
+    Multiverse,
+    Rational,
+    Specification,
+    hamming_of_multisets,
+    symmetric_difference,
+)
+
+#: Which records each kind of table counts, and what one of them is called.
+DOMAINS = {
+    "units": ("units with their members", "household"),
+    "persons": ("persons", "person"),
+}
+
+
+class Query(Strict):
+    """One table at one level, and its share of the budget."""
+
+    table: str
+    level: str
+    share: Annotated[Rational, Field(gt=0, le=1)]
+
+    @property
+    def file(self) -> str:
+        """Return the name of the file its counts are written to."""
+        return f"{self.table}-{self.level}.parquet"
+
+
+class NoisyTables(Strict):
+    """Add discrete Gaussian or discrete Laplace noise to tables of the schema.
+
+    Parameters
+    ----------
+    census_schema
+        The schema of the censuses this mechanism takes.
+    noise
+        "gaussian" (budget in rho^2) or "laplace" (budget in epsilon).
+    budget
+        The total over all queries, exact ("1/2").
+    change
+        What one unit of distance is: "add-remove" or "replace" one record.
+    queries
+        Tables, levels and shares; the shares add up to 1.
+    """
+
+    name: ClassVar[str] = "noisy-tables"
+    #: Noisy measurements are themselves what is published, so the draw may be kept.
+    confidential_draw: ClassVar[bool] = False
+
+    census_schema: Schema
+    noise: Literal["gaussian", "laplace"]
+    budget: Annotated[Rational, Field(gt=0)]
+    change: Literal["add-remove", "replace"] = "add-remove"
+    queries: tuple[Query, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _possible(self) -> NoisyTables:
+        schema = self.census_schema
+        counted = set()
+        for query in self.queries:
+            known = [table.name for table in schema.tables]
+            if query.table not in known:
+                raise ValueError(f"no table '{query.table}'.{suggest(query.table, known)}")
+            if query.level not in schema.area_names:
+                hint = suggest(query.level, schema.area_names)
+                raise ValueError(f"no level '{query.level}'.{hint}")
+            counted.add(schema.table(query.table).count)
+        if len(counted) != 1:
+            raise ValueError("all tables of one release count the same: units or persons")
+        if len({query.file for query in self.queries}) != len(self.queries):
+            raise ValueError("a table is asked for twice at one level")
+        if sum(query.share for query in self.queries) != 1:
+            raise ValueError("the shares must add up to exactly 1")
+        for query in self.queries:
+            _check_own_record(schema, schema.table(query.table))
+        return self
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters as plain data."""
+        return self.model_dump(mode="json", exclude={"census_schema"})
+
+    # -- what is promised -------------------------------------------------------------
+
+    @property
+    def counted(self) -> Literal["units", "persons"]:
+        """Return what the tables count."""
+        return self.census_schema.table(self.queries[0].table).count
+
+    def parameter(self, query: Query) -> Fraction:
+        """Return sigma^2 or the Laplace scale of a query, derived from its part of the budget.
+
+        Gaussian: rho^2 = D^2 / (2 sigma^2) with D the L2 sensitivity (Canonne, Kamath and
+        Steinke 2020, Theorem 4); D^2 is 1 to add or remove, 2 to replace a record.
+        Laplace: epsilon = D / scale with D the L1 sensitivity, 1 or 2.
+        """
+        sensitivity = 1 if self.change == "add-remove" else 2
+        part = self.budget * query.share
+        return sensitivity / (2 * part) if self.noise == "gaussian" else sensitivity / part
+
+    def facts(self, census: Census) -> dict[str, int]:
+        """Return nothing: the budget does not depend on the data."""
+        return {}
+
+    def specify(self, facts: Mapping[str, int] | None = None) -> Specification:
+        """Return the specification: no invariants, and the budget that was asked for."""
+        records, unit = DOMAINS[self.counted]
+        gaussian = self.noise == "gaussian"
+        premetric = symmetric_difference if self.change == "add-remove" else hamming_of_multisets
+        return Specification(
+            domain=Domain(records=records, schema_name=self.census_schema.name),
+            multiverse=Multiverse(invariants=()),
+            input_premetric=premetric(unit),
+            output_premetric=NORMALISED_RENYI if gaussian else MULTIPLICATIVE,
+            budget=Budget(
+                unit="rho2" if gaussian else "epsilon",
+                amount=Exactly(of=self._spent()),
+                source="Canonne, Kamath and Steinke 2020, Theorem 4"
+                if gaussian
+                else "Ghosh, Roughgarden and Sundararajan 2012",
+                status="published",
+            ),
+        )
+
+    def _spent(self) -> Fraction:
+        """Return the budget the noise really drawn amounts to, from its own parameters."""
+        sensitivity = 1 if self.change == "add-remove" else 2
+        factor = 2 if self.noise == "gaussian" else 1
+        parts = (sensitivity / (factor * self.parameter(query)) for query in self.queries)
+        return sum(parts, Fraction(0))
+
+    # -- what is done -----------------------------------------------------------------
+
+    def draw(self, census: Census, rng: Randomness, folder: Path, threads: int = 1) -> None:
+        """Write the noisy counts of every query; the exact ones are not kept."""
+        for query in self.queries:
+            grid = _grid(census, census.schema.table(query.table), query.level)
+            exact = census.engine.to_numpy(grid.select("cell", "count").sort("cell"))["count"]
+            noisy = exact + self._noise(rng, query, len(exact))
+            values = {"cell": np.arange(1, len(noisy) + 1), "value": noisy}
+            labels = grid.drop("count").join(census.engine.from_numpy(values), on="cell")
+            columns = ["area", *census.schema.table(query.table).by, "value"]
+            census.engine.write_parquet(
+                labels, folder / "tables" / query.file, ["cell"], {c: c for c in columns}
+            )
+        write_header(folder / "tables", census.schema, "released", census.note)
+
+    def _noise(self, rng: Randomness, query: Query, size: int) -> NDArray[np.int64]:
+        parameter = self.parameter(query)
+        key = int(key_of([query.table], [query.level])[0])
+        if self.noise == "gaussian":
+            return discrete_gaussian(rng, "noisy-tables", key, parameter, size)
+        return discrete_laplace(rng, "noisy-tables", key, parameter, size)
+
+    def publish(self, folder: Path, out: Path, engine: Engine) -> None:
+        """Copy the noisy counts with the exact variance of each number beside it."""
+        for query in self.queries:
+            frame = engine.read_parquet(folder / "tables" / query.file)
+            law = DiscreteGaussian if self.noise == "gaussian" else DiscreteLaplace
+            known = float(law(self.parameter(query)).variance())
+            written = frame.with_columns(variance=nw.lit(known))
+            columns = written.collect_schema().names()
+            order = ["area", *self.census_schema.table(query.table).by]
+            engine.write_parquet(
+                written, out / "tables" / query.file, order, {c: c for c in columns}
+            )
+        shutil.copy(folder / "tables" / "schema.yaml", out / "tables" / "schema.yaml")
+
+
+def _check_own_record(schema: Schema, table: Table) -> None:
+    """Refuse a table of persons that looks at other persons.
+
+    A person's household size or type changes when somebody else moves in, so one person
+    could change many counts and the sensitivity would not be one. Columns of units are
+    fine for tables of units: there the whole household is one record.
+    """
+    if table.count == "units":
+        return
+    for column in {*table.by, *columns_of(table.where)}:
+        if schema.home(column, "persons") == "units":
+            raise ValueError(
+                f"table {table.name} counts persons by '{column}', which belongs to the unit: "
+                f"one person could change many counts. Count units instead."
+            )
+
+
+def _grid(census: Census, table: Table, level: str) -> Frame:
+    """Return every cell of a table: `area, <by>, cell, count`, cells numbered from 1."""
+    engine = census.engine
+    areas = census.geography.select(nw.col(level).alias("area"))
+    grid = areas.filter(~nw.col("area").is_null()).unique()
+    for column in table.by:
+        values = categories(census.schema, table.count, column)
+        listed = {column: np.array(values, dtype=object), f"_{column}": np.arange(len(values))}
+        grid = grid.join(engine.from_numpy(listed), how="cross")
+    order = ["area", *(f"_{column}" for column in table.by)]
+    grid = engine.number_rows(grid, order, "cell").select("area", *table.by, "cell")
+    counts = tabulate(census, table, level)
+    counts = counts.with_columns(*(nw.col(column).cast(nw.String) for column in table.by))
+    joined = grid.join(counts, on=["area", *table.by], how="left")
+    return engine.materialise(joined.with_columns(nw.col("count").fill_null(0).cast(nw.Int64)))

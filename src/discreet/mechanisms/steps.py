@@ -1,0 +1,114 @@
+"""The two steps of every release, draw and publish, and both together for trials."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from discreet.census import Census, as_data, read_schema
+from discreet.config import parse
+from discreet.engine import Engine
+from discreet.errors import BadInput
+from discreet.files import atomic_folder, check_format, read_yaml, sha256_file, write_yaml
+from discreet.mechanisms.catalogue import mechanism
+from discreet.mechanisms.contract import (
+    HEADER,
+    DrawRecord,
+    Mechanism,
+    Mode,
+    Release,
+    ReleaseHeader,
+)
+from discreet.noise import Randomness
+
+
+def check_mode(mode: Mode, census: Census, rng: Randomness) -> None:
+    """Refuse a mode that does not fit the data or the randomness."""
+    if (mode == "design") != (census.origin == "simulated"):
+        raise BadInput(
+            f"mode {mode} does not fit a census that is {census.origin}. Simulated data run in "
+            f"mode design, all others in mode trial or release."
+        )
+    if mode == "release" and rng.mode != "release":
+        raise BadInput("a release takes no seed: its randomness is the operating system's.")
+
+
+def make_draw(
+    made: Mechanism,
+    census: Census,
+    rng: Randomness,
+    folder: Path,
+    mode: Mode,
+    threads: int = 1,
+) -> Path:
+    """Draw once and write the draw record to a new private folder.
+
+    In mode `release` call this only between the reservation and the commit of the draw;
+    `discreet.run` does.
+    """
+    if census.schema != made.census_schema:
+        raise BadInput(
+            f"{made.name} is set up for another schema than the census has. "
+            f"Make the mechanism from the schema of the census."
+        )
+    check_mode(mode, census, rng)
+    with atomic_folder(folder) as temporary:
+        made.draw(census, rng, temporary, threads)
+        record = DrawRecord(
+            mechanism=made.name,
+            parameters=made.parameters(),
+            mode=mode,
+            origin=census.origin,
+            facts=made.facts(census),
+        )
+        write_yaml(temporary / "schema.yaml", as_data(census.schema), 0o600)
+        write_yaml(temporary / "draw.yaml", record.model_dump(mode="json"), 0o600)
+    return folder
+
+
+def publish_draw(draw: Path, out: Path, engine: Engine | None = None) -> Release:
+    """Write the release of a draw to a new folder.
+
+    The draw folder is all this step is given; the census is not needed and not seen.
+    """
+    name = "draw.yaml"
+    record = parse(DrawRecord, check_format(read_yaml(draw / name), name), name)
+    schema = read_schema(draw / "schema.yaml")
+    made = mechanism(record.mechanism, schema, record.parameters)
+    # Trial output is internal: readable by its owner only, whatever the umask says.
+    with atomic_folder(out, mode=0o700 if record.mode == "trial" else 0o755) as temporary:
+        made.publish(draw, temporary, engine or Engine())
+        made.specify(record.facts).write(temporary / "specification.yaml")
+        files = sorted(path for path in temporary.rglob("*") if path.is_file())
+        header = ReleaseHeader(
+            mechanism=record.mechanism,
+            schema_name=schema.name,
+            parameters=record.parameters,
+            mode=record.mode,
+            origin=record.origin,
+            files={str(path.relative_to(temporary)): sha256_file(path) for path in files},
+        )
+        write_yaml(temporary / HEADER, header.model_dump(mode="json"))
+    return Release.open(out)
+
+
+def protect(
+    made: Mechanism, census: Census, rng: Randomness, out: Path, threads: int = 1
+) -> Release:
+    """Draw, publish to `out`, and purge the draw: for design (simulated data) and trials.
+
+    Confidential data with the operating system's randomness would be a release, which must
+    be reserved in the register of its collection before anything is drawn: use `discreet.run`.
+    """
+    if census.origin != "simulated" and rng.mode != "trial":
+        raise BadInput(
+            "a release of confidential data must be charged to the register of its collection. "
+            "Use `discreet run` in mode release, or a seed for a trial."
+        )
+    mode: Mode = "design" if census.origin == "simulated" else "trial"
+    draw = out.parent / f".{out.name}.draw"
+    try:
+        make_draw(made, census, rng, draw, mode, threads)
+        return publish_draw(draw, out)
+    finally:
+        shutil.rmtree(draw, ignore_errors=True)

@@ -1,0 +1,59 @@
+"""The configuration of one run: one YAML file, checked before anything is touched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from discreet.config import Strict, parse
+from discreet.files import FORMAT_VERSION, check_format, read_yaml
+
+Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
+
+
+class Account(Strict):
+    """Which account a run is counted in or charged to."""
+
+    register_file: str = Field(alias="register")
+    collection: Slug
+    version: Slug
+    accept_no_guarantee: str | None = None
+
+
+class RunConfig(Strict):
+    """What to protect, how, in which mode, and where everything goes.
+
+    `design` is for simulated data, `trial` for confidential data and internal output
+    only, `release` for output that leaves the house. Paths are relative to the file.
+    """
+
+    format_version: int = FORMAT_VERSION
+    release: Slug
+    mode: Literal["design", "trial", "release"]
+    census: str
+    work: str
+    out: str
+    mechanism: str
+    parameters: dict[str, Any]
+    account: Account | None = None
+    memory_limit: str = "2GB"
+
+    @model_validator(mode="after")
+    def _accounted(self) -> RunConfig:
+        if self.mode != "design" and self.account is None:
+            raise ValueError(f"mode {self.mode} needs an account: register, collection, version")
+        return self
+
+    def hash(self) -> str:
+        """Return the SHA-256 of the whole configuration in canonical form."""
+        text = json.dumps(self.model_dump(mode="json", by_alias=True), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_config(path: Path) -> RunConfig:
+    """Return the configuration in a YAML file."""
+    return parse(RunConfig, check_format(read_yaml(path), path.name), path.name)

@@ -1,0 +1,106 @@
+"""A stranger adds a variable, a level and a table by editing data files, and no code."""
+
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from discreet.census import Census, InvalidCensus, ingest, validate
+from discreet.engine import Engine
+from discreet.products import tabulate
+
+#: Each edit: a line of the profile, and what is put after it.
+EDITS = {
+    "  - {name: municipality,": """\
+  - {name: district, title: District, pattern: 'D\\d{3}'}
+""",
+    "  sex: {required: true,": """\
+  language:
+    required: true
+    codes: {fin: Finnish, swe: Swedish}
+""",
+    "tables:\n": """\
+  - name: R9
+    title: Language by age
+    count: persons
+    by: [language, age_group]
+    levels: [district, region]
+""",
+}
+FILES = {
+    "geography.csv": """region,province,municipality,district,cell
+AA,AA01,AA01001,D001,AA01001N4000E3000
+AA,AA01,AA01001,D002,AA01001N4000E3001
+AA,AA01,AA01001,D002,AA01001N4000E3002
+""",
+    "units.csv": """unit_id,cell,kind,tenure
+1,AA01001N4000E3000,occupied,owner
+2,AA01001N4000E3001,occupied,renter
+3,AA01001N4000E3002,vacant,
+""",
+    "persons.csv": """unit_id,age,sex,household_role,activity,language
+1,40,f,head,employed,fin
+1,9,m,child,child,swe
+2,70,m,head,retired,swe
+2,68,f,partner,retired,swe
+""",
+}
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    profile = resources.files("discreet.census") / "profiles" / "register-country.yaml"
+    text = profile.read_text(encoding="utf-8")
+    for line, added in EDITS.items():
+        start = text.index(line)
+        end = text.index("\n", start) + 1
+        text = text[:end] + added + text[end:]
+    (tmp_path / "my-country.yaml").write_text(text.replace("register-country", "my-country"))
+    (tmp_path / "source").mkdir()
+    for name, content in FILES.items():
+        (tmp_path / "source" / name).write_text(content)
+    return tmp_path
+
+
+def test_the_new_level_variable_and_table_work_everywhere(work: Path, engine: Engine) -> None:
+    report = ingest(
+        work / "source", work / "census", schema=work / "my-country.yaml", engine=engine
+    )
+    assert report.findings.items == ()
+    census = Census.open(work / "census", engine)
+    assert validate(census).items == ()
+    assert census.schema.levels == ["region", "province", "municipality", "district", "cell"]
+    rows = engine.rows(census.frame("persons", ["district", "language", "age"]))
+    assert sorted(rows) == [
+        ("D001", "fin", 40),
+        ("D001", "swe", 9),
+        ("D002", "swe", 68),
+        ("D002", "swe", 70),
+    ]
+    table = tabulate(census, "R9", "district")
+    assert sorted(engine.rows(table.select("area", "language", "age_group", "count"))) == [
+        ("D001", "fin", "30-64", 1),
+        ("D001", "swe", "0-14", 1),
+        ("D002", "swe", "65+", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "rule"),
+    [
+        ("persons.csv", "child,swe", "child,rus", "code"),
+        ("persons.csv", ",language", ",tongue", "column"),
+        ("geography.csv", "D002,AA01001N4000E3002", "2,AA01001N4000E3002", "pattern"),
+        ("geography.csv", "AA01001,D002,AA01001N4000E3002",
+         "AA01002,D002,AA01001N4000E3002", "nesting"),
+    ],
+)  # fmt: skip
+def test_the_new_level_and_variable_are_checked(
+    file: str, old: str, new: str, rule: str, work: Path, engine: Engine
+) -> None:
+    path = work / "source" / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(InvalidCensus) as error:
+        ingest(work / "source", work / "census", schema=work / "my-country.yaml", engine=engine)
+    assert {item.rule for item in error.value.findings.errors} == {rule}

@@ -1,0 +1,121 @@
+"""However a command fails: one message, the right exit code, nothing left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(sys.executable).parent / "discreet"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "validate nowhere",
+        "tabulate nowhere --table P1 --level state",
+        "ingest nowhere out",
+        "ingest nowhere out --layout nolayout",
+        "simulate out --profile atlantis",
+        "simulate out --profile tiny --states 99",
+        "demo --out out --profile atlantis",
+        "schema show atlantis",
+        "schema check nowhere.yaml",
+    ],
+)
+def test_bad_input_is_one_message_and_exit_2(discreet, tmp_path: Path, arguments: str) -> None:
+    done = discreet(*arguments.split())
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+    assert "nanobind" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("table", "level"), [("P11", "state"), ("P1", "galaxy")])
+def test_unknown_names_come_with_the_known_ones(discreet, census: Path, table, level) -> None:
+    done = discreet("tabulate", str(census), "--table", table, "--level", level)
+    assert done.returncode == 2
+    assert "Did you mean" in done.stderr or "Known:" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", ["", "atlantis", "simulate", "tabulate x", "demo --seed many", "schema", "demo x"]
+)
+def test_wrong_usage_is_exit_2(discreet, arguments: str) -> None:
+    done = discreet(*arguments.split())
+    assert done.returncode == 2
+    assert "Usage:" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def planted(error: str, debug: bool) -> subprocess.CompletedProcess[str]:
+    """Run a command inside which `error` is raised."""
+    code = (
+        "import sys, discreet.census, discreet.cli\n"
+        f"def fail(name): raise {error}\n"
+        "discreet.census.load_schema = fail\n"
+        "sys.argv = ['discreet', 'schema', 'show', 'us-decennial']\n"
+        "discreet.cli.main()\n"
+    )
+    environment = {**os.environ, "DISCREET_DEBUG": "1" if debug else "0"}
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment
+    )
+
+
+def test_an_unexpected_error_tells_its_kind_and_no_value() -> None:
+    done = planted("ValueError('secret 4711')", debug=False)
+    assert done.returncode == 1
+    assert "ValueError" in done.stderr
+    assert "DISCREET_DEBUG=1" in done.stderr
+    assert "4711" not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_debugging_shows_the_traceback() -> None:
+    done = planted("ValueError('secret 4711')", debug=True)
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert "4711" in done.stderr
+
+
+def test_a_failure_of_ours_keeps_its_message_and_code() -> None:
+    done = planted("__import__('discreet.errors').errors.DiscreetError('it broke.')", debug=False)
+    assert (done.returncode, done.stderr) == (1, "error: it broke.\n")
+
+
+def test_an_interrupt_ends_with_130_and_leaves_nothing(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [PROGRAM, "demo", "--out", "demo", "--profile", "small-state", "--processes", "2"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob(".demo.*/census")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert list(tmp_path.iterdir()), "the demo never started"
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the whole group
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert out == ""
+    assert errors.splitlines()[-1] == "error: interrupted; nothing was written."
+    assert "Traceback" not in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_that_goes_away_is_no_error(census: Path, tmp_path: Path) -> None:
+    errors = tmp_path / "errors.txt"
+    command = f"'{PROGRAM}' tabulate '{census}' --table P1 --level block 2> '{errors}' | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout == "area,race_group,count\n"
+    assert errors.read_text() == ""

@@ -1,0 +1,433 @@
+"""Every release is weighed before it is drawn, exactly, and refused by a named rule."""
+
+from fractions import Fraction
+
+import pytest
+
+from discreet.errors import BadInput
+from discreet.register import Refused, Register
+from discreet.spec import (
+    MULTIPLICATIVE,
+    NORMALISED_RENYI,
+    Budget,
+    Domain,
+    Exactly,
+    FunctionOfUniverse,
+    Invariant,
+    LogRational,
+    NoFiniteBudget,
+    OutputPremetric,
+    hamming_of_multisets,
+    symmetric_difference,
+)
+from registers import DECLARED, SECRET, collection, hashed, opened, promise, pure, request, rho2
+
+TINY = Fraction(1, 10**30)
+NONE = promise(NoFiniteBudget(reason="pairs of rare households are always swapped"))
+
+
+@pytest.fixture
+def register(tmp_path):
+    with opened(tmp_path / "register.db") as register:
+        yield register
+        assert register.verify() == []
+
+
+def refused(register, rule, wanted):
+    """Check that a request is refused by `rule` and leaves no trace."""
+    before = len(register.entries())
+    with pytest.raises(Refused) as caught:
+        register.reserve(wanted)
+    assert caught.value.rule == rule
+    assert caught.value.exit_code == 2
+    assert len(register.entries()) == before
+    return str(caught.value)
+
+
+# --- the limit, exactly -------------------------------------------------------------------------
+
+
+def test_the_limit_itself_is_allowed_and_the_least_above_it_is_not(register):
+    register.reserve(request(rho2("1/3"), "a"))
+    register.reserve(request(rho2("1/3"), "b"))
+    refused(register, "over budget", request(rho2(Fraction(1, 3) + TINY), "c"))
+    register.reserve(request(rho2("1/3"), "c"))
+    total = register.total("census-2030")
+    assert (total.spent, total.reserved, total.remaining) == (0, 1, 0)
+    refused(register, "over budget", request(rho2(TINY), "d"))
+    register.reserve(request(rho2(0), "d"))
+
+
+def test_pure_releases_never_pass_the_limit_by_rounding(tmp_path):
+    """ln 2 = 0.693147180559945309417232121458176568...; the two limits enclose it."""
+    below, above = "0.693147180559945309417232121458", "0.6931471805599453094172322"
+    with opened(tmp_path / "below.db", below, unit="epsilon") as register:
+        refused(register, "over budget", request(pure(2)))
+    with opened(tmp_path / "above.db", above, unit="epsilon") as register:
+        register.reserve(request(pure(2)))
+        assert 0 <= register.total("census-2030").remaining < Fraction(1, 10**24)
+
+
+def test_reservations_count_as_much_as_commits(register):
+    first = register.reserve(request(rho2("3/4"), "a"))
+    refused(register, "over budget", request(rho2("1/2"), "b"))
+    register.commit(first, hashed("draw"))
+    refused(register, "over budget", request(rho2("1/2"), "b"))
+    assert register.total("census-2030").spent == Fraction(3, 4)
+
+
+def test_a_cancelled_reservation_is_free_again(register):
+    first = register.reserve(request(rho2(1), "a"))
+    assert register.cancel(first, "wrong rate").state == "cancelled"
+    assert register.cancel(first, "wrong rate").state == "cancelled"
+    register.reserve(request(rho2(1), "a", run_id="another-run"))
+    refused(register, "cancelled run", request(rho2(1), "a"))
+
+
+def test_pure_releases_are_converted_one_by_one_in_an_account_of_rho2(register):
+    """(ln 2)^2 / 2 = 0.240226506959...; four of them fit, four converted together do not."""
+    for name in "abcd":
+        register.reserve(request(pure(2), name))
+    total = register.total("census-2030")
+    assert total.composition.specification.output_premetric == NORMALISED_RENYI
+    assert total.unit == total.composition.specification.budget.unit == "rho2"
+    assert Fraction("0.960906") < total.reserved < Fraction("0.960907")
+    assert "release a is converted from pure" in total.composition.weakenings[0]
+    refused(register, "over budget", request(pure(2), "e"))
+
+
+def test_versions_of_a_collection_share_its_account(register):
+    register.add_version("census-2030", "v2", "corrected", "after the recount")
+    register.add_version("census-2030", "sample", "extract")
+    register.reserve(request(rho2("1/2"), "a"))
+    register.reserve(request(rho2("1/2"), "b", version="v2"))
+    refused(register, "over budget", request(rho2(TINY), "c", version="sample"))
+
+
+def test_two_collections_do_not_share_one(register):
+    register.open_collection(collection(name="health-survey"))
+    register.add_version("health-survey", "v1", "original")
+    register.reserve(request(rho2(1), "a"))
+    register.reserve(request(rho2(1), "a", collection="health-survey", run_id="other"))
+    assert [c.id for c in register.collections()] == ["census-2030", "health-survey"]
+    assert len(register.entries("health-survey")) == 3
+
+
+def test_what_was_given_up_is_stored_with_the_release(register):
+    register.reserve(request(rho2("1/8"), "a"))
+    register.reserve(request(pure("6/5", keeps=DECLARED), "b"))
+    stored = register.entries("census-2030")[-1].event.weakenings
+    assert stored == (
+        "release a is told with further invariants: households by tenure",
+        "release b is converted from pure to zero-concentrated, rho^2 = epsilon^2 / 2, "
+        "which cannot be undone",
+    )
+    register.reserve(request(rho2("1/8"), "c", run_id="third"))
+    assert register.entries("census-2030")[-1].event.weakenings == (
+        "release c is told with further invariants: households by tenure",
+    )
+
+
+# --- refusals -----------------------------------------------------------------------------------
+
+
+def test_unknown_collections_and_versions_are_refused_with_a_suggestion(register):
+    text = refused(register, "unknown collection", request(rho2(0), collection="census-2003"))
+    assert "Did you mean 'census-2030'" in text
+    text = refused(register, "unknown version", request(rho2(0), version="v2"))
+    assert "Known: v1" in text
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        SECRET,
+        DECLARED[0].model_copy(update={"level": "block"}),
+        DECLARED[0].model_copy(update={"where": {}}),
+        DECLARED[0].model_copy(update={"whole_record": True}),
+    ],
+)
+def test_an_undeclared_invariant_is_refused_by_name(register, kept):
+    text = refused(register, "undeclared invariant", request(rho2(0, keeps=[*DECLARED, kept])))
+    assert f"'{kept.name}'" in text
+    assert kept.describe() in text
+
+
+def test_the_order_of_conditions_in_an_invariant_does_not_matter(tmp_path):
+    there = Invariant(name="n", of="units", level="county", where={"a": ["1"], "b": ["2"]})
+    back = Invariant(name="n", of="units", level="county", where={"b": ["2"], "a": ["1"]})
+    with Register.create(tmp_path / "r.db") as register:
+        declared = collection().model_copy(update={"invariants": (there,)})
+        register.open_collection(declared)
+        register.add_version("census-2030", "v1", "original")
+        register.reserve(request(rho2(0, keeps=[there]), "a"))
+        register.reserve(request(rho2(0, keeps=[back]), "b"))
+        assert register.total("census-2030").composition.weakenings == ()
+
+
+def test_bounds_that_are_not_proved_are_never_charged(register):
+    refused(register, "unproved bound", request(rho2(0, status="checked numerically")))
+    register.reserve(request(rho2(0, status="proved here")))
+
+
+def test_a_function_of_the_universe_is_no_charge(register):
+    unknown = promise(FunctionOfUniverse(formula="ln(b + 1)"))
+    refused(register, "budget without a number", request(unknown))
+
+
+def test_an_account_in_epsilon_has_no_rule_for_concentrated_releases(tmp_path):
+    with opened(tmp_path / "r.db", "10", unit="epsilon") as register:
+        refused(register, "no composition rule", request(rho2("1/100")))
+        register.reserve(request(pure(3), "a"))
+        refused(register, "no composition rule", request(rho2("1/100"), "b"))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"domain": Domain(records="persons", schema_name="us-decennial")},
+        {"input_premetric": symmetric_difference("household")},
+        {"input_premetric": hamming_of_multisets("person")},
+        {"output_premetric": OutputPremetric(name="total-variation", definition="half the L1")},
+        {"output_premetric": MULTIPLICATIVE},  # with a budget in rho^2
+    ],
+)
+def test_other_flavors_without_a_rule_are_refused(register, other):
+    register.reserve(request(rho2("1/8"), "a"))
+    refused(register, "no composition rule", request(rho2("1/8", **other), "b"))
+
+
+def test_a_first_release_in_the_wrong_unit_is_refused(register):
+    budget = Budget(unit="epsilon", amount=Exactly(of=0), source="s", status="published")
+    refused(register, "no composition rule", request(rho2(0, budget=budget)))
+    budget = Budget(unit="rho2", amount=LogRational(of=1), source="s", status="published")
+    refused(register, "no composition rule", request(pure(1, budget=budget)))
+
+
+def test_a_release_id_belongs_to_one_run(register):
+    register.reserve(request(rho2(0), "a"))
+    refused(register, "release id in use", request(rho2(0), "a", run_id="another"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"configuration_hash": hashed("other")},
+        {"specification": rho2("1/4")},
+        {"release_id": "other"},
+        {"version": "v2"},
+        {"accept_no_guarantee": "why not"},
+    ],
+)
+def test_a_run_asks_for_one_thing_only(register, change):
+    register.add_version("census-2030", "v2", "corrected")
+    wanted = request(rho2("1/8"))
+    register.reserve(wanted)
+    refused(register, "run id in use", wanted.model_copy(update=change))
+
+
+# --- without a guarantee ------------------------------------------------------------------------
+
+
+def test_no_finite_budget_needs_a_reason_and_voids_the_total_for_good(register):
+    register.reserve(request(rho2("1/2"), "before"))
+    text = refused(register, "no finite budget", request(NONE))
+    assert "no finite budget exists for this method" in text
+    made = register.reserve(request(NONE, accept_no_guarantee="the law demands it"))
+    register.commit(made, hashed("draw"))
+    total = register.total("census-2030")
+    assert total.composition is None
+    assert "the law demands it" in total.void[0]
+    assert "epsilon" not in total.describe()
+    assert "rho" not in total.describe()
+    # Finite releases go on being charged below the limit, but there is no total any more.
+    register.reserve(request(rho2("1/2"), "after"))
+    assert register.total("census-2030").void
+    refused(register, "over budget", request(rho2(TINY), "too-much"))
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "two\nlines"])
+def test_an_empty_reason_is_no_reason(reason):
+    with pytest.raises(ValueError, match="one line of text"):
+        request(NONE, accept_no_guarantee=reason)
+
+
+def test_a_reason_does_not_lift_other_rules(register):
+    wanted = request(rho2(2), accept_no_guarantee="we want to")
+    refused(register, "over budget", wanted)
+    secret = promise(NoFiniteBudget(reason="r"), keeps=[SECRET])
+    refused(register, "undeclared invariant", request(secret, accept_no_guarantee="we want to"))
+
+
+# --- run ids, crashes, commits ------------------------------------------------------------------
+
+
+def test_the_same_request_gets_the_same_reservation(register):
+    wanted = request(rho2(1))
+    first = register.reserve(wanted)
+    assert register.reserve(wanted) == first
+    done = register.commit(first, hashed("draw"))
+    assert (done.state, done.draw_hash) == ("committed", hashed("draw"))
+    assert register.commit(first, hashed("draw")) == done
+    assert register.reserve(wanted) == done
+    assert len(register.entries()) == 5
+
+
+def test_a_second_draw_is_refused(register):
+    made = register.reserve(request(rho2(1)))
+    register.commit(made, hashed("draw"))
+    with pytest.raises(Refused, match="Delete this one unread"):
+        register.commit(made, hashed("another draw"))
+    with pytest.raises(Refused, match="was committed before"):
+        register.cancel(made, "regret")
+
+
+def test_a_cancelled_or_unknown_reservation_cannot_be_committed(register, tmp_path):
+    made = register.reserve(request(rho2(1)))
+    register.cancel(made, "wrong rate")
+    with pytest.raises(Refused, match="was cancelled before"):
+        register.commit(made, hashed("draw"))
+    with opened(tmp_path / "other.db") as other:
+        with pytest.raises(Refused, match="reserved nothing"):
+            other.commit(made, hashed("draw"))
+        other.reserve(request(rho2("1/2")))
+        with pytest.raises(Refused, match="something else"):
+            other.commit(made, hashed("draw"))
+
+
+# --- approvals and counts -----------------------------------------------------------------------
+
+
+def test_approvals_are_by_different_people_for_this_very_configuration(tmp_path):
+    with opened(tmp_path / "r.db", approvals=2) as register:
+        wanted = request(rho2(1))
+        refused(register, "not approved", wanted)
+        assert register.approve("census-2030", hashed("configuration"), "Ada Lovelace")
+        assert register.approve("census-2030", hashed("configuration"), " ada  lovelace ") is None
+        register.approve("census-2030", hashed("another"), "Florence Nightingale")
+        assert "1 of the 2" in refused(register, "not approved", wanted)
+        register.approve("census-2030", hashed("configuration"), "Florence Nightingale")
+        register.reserve(wanted)
+        approved = register.account("census-2030").approved(hashed("configuration"))
+        assert [approval.by for approval in approved] == ["Ada Lovelace", "Florence Nightingale"]
+        assert register.verify() == []
+
+
+def test_trials_and_dry_runs_are_counted_and_cost_nothing(register):
+    for _ in range(3):
+        register.count_trial("census-2030", "v1", hashed("configuration"), seed_known=True)
+    register.count_dry_run("census-2030", "v1", hashed("configuration"))
+    account = register.account("census-2030")
+    assert (account.trials, account.dry_runs) == (3, 1)
+    assert account.total().remaining == 1
+    with pytest.raises(Refused, match="no version 'v9'"):
+        register.count_trial("census-2030", "v9", hashed("configuration"), seed_known=False)
+
+
+# --- releases made elsewhere --------------------------------------------------------------------
+
+
+def test_a_release_made_elsewhere_is_charged_alike(register):
+    def add(title, specification, **more):
+        return register.add_external(
+            "census-2030", title, specification, "A. Clerk", "press release 12", **more
+        )
+
+    add("first tables", rho2("3/4"))
+    refused(register, "over budget", request(rho2("1/2")))
+    with pytest.raises(Refused, match="over budget"):
+        add("second tables", rho2("1/2"))
+    with pytest.raises(Refused, match="is in the account"):
+        add("first tables", rho2(0))
+    entry = add("second tables", rho2("1/2"), force_reason="published in May")
+    assert entry.event.overrides == ("over budget",)
+    total = register.total("census-2030")
+    assert (total.spent, total.remaining) == (Fraction(5, 4), Fraction(-1, 4))
+    assert total.void == ()
+    refused(register, "over budget", request(rho2(0)))
+
+
+@pytest.mark.parametrize(
+    ("specification", "rule"),
+    [
+        (NONE, "no finite budget"),
+        (rho2(0, input_premetric=hamming_of_multisets("person")), "no composition rule"),
+        (rho2(0, status="checked numerically"), "unproved bound"),
+        (promise(FunctionOfUniverse(formula="f")), "budget without a number"),
+    ],
+)
+def test_what_cannot_be_added_up_voids_the_total_when_forced(register, specification, rule):
+    register.reserve(request(rho2("1/2")))
+    with pytest.raises(Refused, match=rule):
+        register.add_external("census-2030", "t", specification, "A. Clerk", "n")
+    entry = register.add_external(
+        "census-2030", "t", specification, "A. Clerk", "n", force_reason="it has happened"
+    )
+    assert entry.event.overrides == (rule,)
+    assert rule in register.total("census-2030").void[0]
+
+
+def test_an_undeclared_invariant_published_elsewhere_is_recorded_and_told(register):
+    register.add_external(
+        "census-2030", "t", rho2(0, keeps=[SECRET]), "A. Clerk", "n", force_reason="in print"
+    )
+    register.reserve(request(rho2("1/2")))
+    assert SECRET.name in str(register.total("census-2030").composition.weakenings)
+
+
+# --- words --------------------------------------------------------------------------------------
+
+
+def test_no_amount_stands_without_unit_premetric_and_invariants(register):
+    register.reserve(request(rho2("1/3")))
+    text = register.total("census-2030").describe()
+    for needed in (
+        "Reserved:  rho^2 = 0.333334 per household record",
+        "Remaining: rho^2 = 0.666666 per household record",
+        "normalised-renyi",
+        DECLARED[0].describe(),
+    ):
+        assert needed in text
+    line = register.entries()[-1].describe()
+    assert "rho^2 = 0.3333 per household record, normalised-renyi, exact: households by" in line
+
+
+def test_every_entry_has_a_line(register):
+    made = register.reserve(request(rho2("1/3")))
+    register.commit(made, hashed("draw"))
+    register.cancel(register.reserve(request(rho2("1/3"), "b")), "not now")
+    register.add_external("census-2030", "t", rho2(0), "A. Clerk", "n", force_reason="f")
+    register.approve("census-2030", hashed("c"), "Ada")
+    register.count_trial("census-2030", "v1", hashed("c"), seed_known=True)
+    register.count_dry_run("census-2030", "v1", hashed("c"))
+    lines = [entry.describe() for entry in register.entries()]
+    assert len(lines) == 11
+    assert all("\n" not in line for line in lines)
+    assert "2031-01-01 00:01:00 UTC" in lines[0]
+
+
+# --- bad input ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda r: r.approve("census-2030", "abc", "Ada"),
+        lambda r: r.approve("census-2030", hashed("c"), " "),
+        lambda r: r.add_version("census-2030", "../v2", "corrected"),
+        lambda r: r.add_version("census-2030", "v2", "copy"),
+        lambda r: r.add_version("census-2030", "v1", "corrected"),
+        lambda r: r.add_version("census-2030", "v2", "original"),
+        lambda r: r.add_version("nothing", "v2", "original"),
+        lambda r: r.open_collection(collection()),
+        lambda r: r.commit(r.reserve(request(rho2(0))), "not a hash"),
+        lambda r: r.add_external("census-2030", "t", rho2(0), "", "n"),
+        lambda r: r.entries("nothing"),
+        lambda r: r.total("nothing"),
+        lambda r: r.reservation("census-2030", "nothing"),
+        lambda r: r.reserve(request(rho2(Fraction(1, 10**5000)))),
+    ],
+)
+def test_bad_input_is_refused_in_words(register, call):
+    with pytest.raises(BadInput):
+        call(register)

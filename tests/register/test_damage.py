@@ -1,0 +1,397 @@
+"""Whatever happens to the file is noticed and named, and never ends in a traceback."""
+
+import json
+import random
+import shutil
+import sqlite3
+import stat
+
+import pytest
+
+from discreet.errors import BadInput, DiscreetError, NewerFormat, UnreadableFile
+from discreet.register import Refused, Register, RegisterBusy, read_collection
+from discreet.register.chain import START, digest
+from discreet.register.entries import canonical
+from registers import collection, hashed, opened, request, rho2
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Return a register of nine entries."""
+    path = tmp_path / "register.db"
+    with opened(path) as register:
+        for name in "abc":
+            register.commit(register.reserve(request(rho2("1/4"), name)), hashed(name))
+    return path
+
+
+def found(path):
+    with Register.open(path) as register:
+        return register.verify()
+
+
+def tampered(path, *statements):
+    """Change the file behind the register's back: its rules are dropped and put back."""
+    with sqlite3.connect(path) as raw:
+        rules = raw.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in rules:
+            raw.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            raw.execute(*statement) if isinstance(statement, tuple) else raw.execute(statement)
+        for _, sql in rules:
+            raw.execute(sql)
+    raw.close()
+
+
+def rewritten(path, change):
+    """Change bodies and compute every hash anew, as somebody who knows the format would."""
+    with sqlite3.connect(path) as raw:
+        bodies = [json.loads(body) for (body,) in raw.execute("SELECT body FROM entries")]
+    raw.close()
+    change(bodies)
+    rows, previous = [], START
+    for number, body in enumerate(bodies, start=1):
+        text = canonical_of(body)
+        rows.append((number, previous, text, digest(number, previous, text)))
+        previous = rows[-1][3]
+    inserts = [("INSERT INTO entries VALUES (?, ?, ?, ?)", row) for row in rows]
+    tampered(path, "DELETE FROM entries", *inserts)
+    path.with_name("register.db.head").unlink()
+
+
+def canonical_of(body):
+    return canonical([body])[1:-1]
+
+
+# --- the file -----------------------------------------------------------------------------------
+
+
+def test_a_register_is_private_and_says_what_it_is(path):
+    assert found(path) == []
+    for file in (path, path.with_name("register.db.head")):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with sqlite3.connect(path) as raw:
+        assert raw.execute("PRAGMA application_id").fetchone() == (int.from_bytes(b"dscr"),)
+        assert raw.execute("PRAGMA user_version").fetchone() == (1,)
+    raw.close()
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        "register.db",
+        "register.db.head",
+    ]
+
+
+def test_writing_is_synchronous(path):
+    with Register.open(path) as register:
+        level = register._book._database._select("PRAGMA synchronous")
+    assert level[0][0] >= 2  # FULL or more
+
+
+def test_an_existing_file_is_never_replaced(path):
+    before = path.read_bytes()
+    with pytest.raises(BadInput, match=r"register\.db exists"):
+        Register.create(path)
+    assert path.read_bytes() == before
+
+
+def test_a_deleted_register_is_not_quietly_begun_anew(path):
+    path.unlink()
+    with pytest.raises(BadInput, match="register that is gone"):
+        Register.create(path)
+
+
+def test_other_files_are_refused(tmp_path):
+    (tmp_path / "text.db").write_text("dear diary")
+    (tmp_path / "empty.db").write_text("")
+    with sqlite3.connect(tmp_path / "other.db") as raw:
+        raw.execute("CREATE TABLE entries (a)")
+    raw.close()
+    for name in ("text.db", "empty.db", "other.db", "missing.db", "."):
+        with pytest.raises(UnreadableFile):
+            Register.open(tmp_path / name)
+
+
+@pytest.mark.parametrize("version", [2, 0, -1])
+def test_another_format_is_refused(path, version):
+    with sqlite3.connect(path) as raw:
+        raw.execute(f"PRAGMA user_version = {version}")
+    raw.close()
+    with pytest.raises(NewerFormat):
+        Register.open(path)
+
+
+def test_a_locked_register_is_busy_and_nothing_happens(path):
+    raw = sqlite3.connect(path, isolation_level=None)
+    raw.execute("BEGIN IMMEDIATE")
+    with Register.open(path, busy_seconds=0.05) as register, pytest.raises(RegisterBusy):
+        register.reserve(request(rho2(0), "d"))
+    raw.execute("ROLLBACK")
+    raw.close()
+    assert found(path) == []
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_in_words(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DiscreetError, match="cannot be created"):
+        Register.create(tmp_path / "file" / "register.db")
+
+
+def test_an_error_while_deciding_leaves_nothing(path):
+    def fail():
+        raise RuntimeError("the clock stopped")
+
+    with Register.open(path, clock=fail) as register, pytest.raises(RuntimeError):
+        register.reserve(request(rho2(0), "d"))
+    assert found(path) == []
+    with Register.open(path) as register:
+        assert len(register.entries()) == 9
+
+
+# --- entries ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET body = ''",
+        "UPDATE entries SET hash = hash",
+        "DELETE FROM entries WHERE sequence = 9",
+        "INSERT OR REPLACE INTO entries SELECT 9, previous, body, hash FROM entries LIMIT 1",
+        "REPLACE INTO entries SELECT 3, previous, body, hash FROM entries LIMIT 1",
+        "INSERT INTO entries VALUES (11, '', '', '')",
+        "INSERT INTO entries VALUES (NULL, '', '', '')",
+    ],
+)
+def test_sqlite_itself_refuses_changes(path, statement):
+    raw = sqlite3.connect(path)
+    with pytest.raises(sqlite3.IntegrityError):
+        raw.execute(statement)
+    raw.close()
+    assert found(path) == []
+
+
+@pytest.mark.parametrize(
+    ("statements", "named"),
+    [
+        (["UPDATE entries SET body = replace(body, '1/4', '1/9') WHERE sequence = 4"], "entry 4 "),
+        (["UPDATE entries SET previous = hash WHERE sequence = 6"], "entry 6 "),
+        (["UPDATE entries SET hash = upper(hash) WHERE sequence = 2"], "entry 2 "),
+        (["UPDATE entries SET body = x'ff' WHERE sequence = 5"], "entry 5 is not text"),
+        (["UPDATE entries SET body = 7 WHERE sequence = 5"], "entry 5 "),
+        (["DELETE FROM entries WHERE sequence = 5"], "entry 5 is missing"),
+        (["DELETE FROM entries WHERE sequence = 1"], "entry 1 is missing"),
+        (["DELETE FROM entries"], "entry 1 is missing"),
+        (["DELETE FROM entries WHERE sequence = 9"], "entry 9 and later ones are missing"),
+        (["DELETE FROM entries WHERE sequence > 6"], "entry 7 and later ones are missing"),
+        (
+            [
+                "UPDATE entries SET sequence = 100 WHERE sequence = 4",
+                "UPDATE entries SET sequence = 4 WHERE sequence = 6",
+                "UPDATE entries SET sequence = 6 WHERE sequence = 100",
+            ],
+            "entry 4 ",
+        ),
+    ],
+)
+def test_a_changed_entry_is_named_and_nothing_more_is_written(path, statements, named):
+    tampered(path, *statements)
+    assert any(named in problem for problem in found(path)), found(path)
+    with Register.open(path) as register, pytest.raises(BadInput, match=named):
+        register.reserve(request(rho2(0), "d"))
+
+
+def test_dropped_rules_are_noticed(path):
+    with sqlite3.connect(path) as raw:
+        raw.execute("DROP TRIGGER entries_not_deleted")
+    raw.close()
+    assert "'entries_not_deleted' is missing" in found(path)[0]
+    with Register.open(path) as register, pytest.raises(UnreadableFile, match="entries_not_del"):
+        register.reserve(request(rho2(0), "d"))
+
+
+def test_a_planted_trigger_is_noticed(path):
+    with sqlite3.connect(path) as raw:
+        raw.execute("CREATE TRIGGER more AFTER INSERT ON entries BEGIN SELECT 1; END")
+    raw.close()
+    assert "'more' is missing or was altered" in found(path)[0]
+
+
+# --- a chain that is whole, but says what the rules forbid ----------------------------------------
+
+
+def spend_more(bodies):
+    for number in (3, 5, 7):
+        amount = bodies[number]["event"]["request"]["specification"]["budget"]["amount"]
+        amount["of"] = "1/2"
+
+
+def lower_limit(bodies):
+    bodies[1]["event"]["opened"]["limit"] = "1/2"
+
+
+def undeclare(bodies):
+    bodies[1]["event"]["opened"]["invariants"] = []
+
+
+def hide_the_void(bodies):
+    budget = bodies[3]["event"]["request"]["specification"]["budget"]
+    budget["amount"] = {"kind": "none", "reason": "r"}
+    bodies[3]["event"]["request"]["accept_no_guarantee"] = "because"
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (spend_more, "entry 8 breaks a rule: over budget"),
+        (lower_limit, "entry 8 breaks a rule: over budget"),
+        (undeclare, "entry 4 breaks a rule: undeclared invariant"),
+        (hide_the_void, "entry 4 breaks a rule: wrong total"),
+        (lambda bodies: bodies.pop(3), "entry 4 breaks a rule: unknown run"),
+        (lambda bodies: bodies.pop(2), "entry 3 breaks a rule: unknown version"),
+        (lambda bodies: bodies.pop(1), "entry 2 breaks a rule: unknown collection"),
+        (lambda bodies: bodies.pop(0), "entry 1 breaks a rule: wrong order"),
+        (lambda bodies: bodies.append(bodies[0]), "entry 10 breaks a rule: wrong order"),
+        (lambda bodies: bodies.append(bodies[4]), "entry 10 breaks a rule: already ended"),
+        (lambda bodies: bodies.append(bodies[3]), "entry 10 breaks a rule: run id in use"),
+        (lambda bodies: bodies[4]["event"].update(kind="gift"), "entry 5 says nothing this"),
+        (lambda bodies: bodies[4].pop("time"), "entry 5 says nothing this"),
+    ],
+)
+def test_forged_entries_with_good_hashes_break_a_named_rule(path, change, named):
+    rewritten(path, change)
+    problems = found(path)
+    assert any(named in problem for problem in problems), problems
+    assert any("head is missing" in problem for problem in problems)
+
+
+def test_a_forged_chain_contradicts_the_head(path):
+    head = path.with_name("register.db.head")
+    kept = head.read_text()
+    rewritten(path, lambda bodies: bodies[0]["event"].update(register_id="0" * 32))
+    head.write_text(kept)
+    assert found(path) == ["entry 9 is not the one that the head names"]
+
+
+# --- the head -----------------------------------------------------------------------------------
+
+
+def test_a_head_that_is_behind_is_no_problem_and_catches_up(path):
+    """A process may be killed between writing an entry and writing the head."""
+    head = path.with_name("register.db.head")
+    before = head.read_text()
+    (path.parent / ".register.db.head.4711.part").write_text("half")
+    with Register.open(path) as register:
+        register.reserve(request(rho2(0), "d"))
+    assert head.read_text() != before
+    newest = head.read_text()
+    head.write_text(before)
+    assert found(path) == []
+    with Register.open(path) as register:
+        register.reserve(request(rho2(0), "d"))
+    assert head.read_text() == newest
+    assert not list(path.parent.glob(".*"))
+
+
+def test_a_missing_head_is_named_and_written_again(path):
+    head = path.with_name("register.db.head")
+    head.unlink()
+    assert "register.db.head is missing" in found(path)[0]
+    with Register.open(path) as register:
+        register.count_dry_run("census-2030", "v1", hashed("c"))
+    assert found(path) == []
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"sequence": 9}', '{"format_version": 2}', "\x00"])
+def test_a_damaged_head_is_named_and_stops_writing(path, text):
+    path.with_name("register.db.head").write_text(text)
+    assert "register.db.head" in found(path)[0]
+    with Register.open(path) as register, pytest.raises(BadInput, match=r"register\.db\.head"):
+        register.reserve(request(rho2(0), "d"))
+
+
+def test_an_older_copy_is_not_spent_from(path, tmp_path):
+    shutil.copy(path, tmp_path / "copy.db")
+    with Register.open(path) as register:
+        register.reserve(request(rho2("1/4"), "d"))
+    shutil.copy(tmp_path / "copy.db", path)
+    with Register.open(path) as register:
+        with pytest.raises(BadInput, match="entry 10 and later ones are missing"):
+            register.reserve(request(rho2("1/4"), "e"))
+        # The way out, for people: give up the head, and enter what was lost by hand.
+        path.with_name("register.db.head").unlink()
+        register.add_external("census-2030", "d", rho2("1/4"), "A. Clerk", "lost entry")
+        with pytest.raises(Refused, match="over budget"):
+            register.reserve(request(rho2("1/4"), "e"))
+    assert found(path) == []
+
+
+# --- bytes ---------------------------------------------------------------------------------------
+
+
+def told(path):
+    """Return all entries and problems of a file that may be damaged."""
+    try:
+        with Register.open(path) as register:
+            problems = register.verify()
+            return [entry.hash for entry in register.entries()], problems
+    except DiscreetError as error:
+        return None, [str(error)]
+
+
+def test_flipped_bytes_are_noticed_unless_they_change_nothing(path, tmp_path):
+    """Unused bytes may differ; what is read must be what was written, or be named."""
+    whole = path.read_bytes()
+    entries, _ = told(path)
+    random_bytes = random.Random(5)
+    noticed = 0
+    head = path.with_name("register.db.head").read_text()
+    (tmp_path / "x.db.head").write_text(head)
+    for _ in range(150):
+        broken = bytearray(whole)
+        broken[random_bytes.randrange(len(whole))] ^= 1 << random_bytes.randrange(8)
+        (tmp_path / "x.db").write_bytes(broken)
+        read, problems = told(tmp_path / "x.db")
+        assert problems or read == entries
+        noticed += bool(problems)
+    assert noticed > 50
+
+
+@pytest.mark.parametrize("kept", [1, 15, 17, 50, 99])
+def test_a_truncated_file_is_noticed(path, kept):
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) * kept // 100])
+    _, problems = told(path)
+    assert problems
+    assert "register.db" in problems[0]
+
+
+def test_random_bytes_in_place_of_a_page_are_noticed(path):
+    whole = bytearray(path.read_bytes())
+    whole[4096:8192] = random.Random(1).randbytes(4096)
+    path.write_bytes(whole)
+    assert told(path)[1]
+
+
+# --- collections in files -------------------------------------------------------------------------
+
+
+def test_a_collection_is_read_from_yaml(tmp_path):
+    (tmp_path / "c.yaml").write_text(
+        "format_version: 1\nid: census-2030\ntitle: Census of 2030\nreference_date: 2030-04-01\n"
+        "unit: rho2\nlimit: '1'\napprovals_required: 0\ninvariants:\n"
+        + "".join(
+            f"  - {{name: {name}, of: units, by: [size], level: county, "
+            "where: {kind: [occupied]}}\n"
+            for name in ("households by size", "households by tenure")
+        )
+    )
+    assert read_collection(tmp_path / "c.yaml") == collection()
+
+
+@pytest.mark.parametrize("limit", ["0.5", "-1", "many"])
+def test_a_limit_is_exact_and_not_negative(tmp_path, limit):
+    (tmp_path / "c.yaml").write_text(
+        "format_version: 1\nid: c\ntitle: C\nreference_date: 2030-04-01\nunit: rho2\n"
+        f"limit: {limit}\ninvariants: []\napprovals_required: 0\n"
+    )
+    with pytest.raises(BadInput, match="limit"):
+        read_collection(tmp_path / "c.yaml")
