@@ -91,3 +91,9 @@ def test_whole_records_are_counted_with_their_members(census):
     counted = census.engine.rows(invariant_counts(census, invariant))
     assert len(counted) == 3
     assert np.sum([row[1] for row in counted]) == 3
+
+
+def test_a_kind_of_area_the_geography_lacks_is_named(census):
+    shell = Table(name="T", title="x", count="units", levels=["place"])
+    with pytest.raises(BadInput, match=r"no column geography\.place"):
+        tabulate(census, shell, "place")

@@ -108,7 +108,7 @@ def test_the_mode_must_fit_the_data(configure, name, tmp_path, mode, origin):
         ({"mechanism": "permutation-swaping"}, "Did you mean 'permutation-swapping'"),
         ({"work": "out"}, "separate folders"),
         ({"out": "census/public"}, "separate folders"),
-        ({"mode": "release"}, "needs an account"),
+        ({"mode": "release", "account": None}, "needs an account"),
         ({"format_version": 2}, "format_version"),
         ({"parameters": {"rate": "2", "match": [], "within": "county"}}, "rate"),
         ({"census": "nowhere"}, "census"),

@@ -64,12 +64,12 @@ class Columns:
 
     def _inputs(self, place: TableName, name: str) -> list[str]:
         variable = self.schema.variables(place).get(name)
-        if variable is not None:
+        if variable is not None or name in self.schema.area_names:
             return [self._derivation(place, name, variable)]
         return sorted(needs(self.schema, place, name))
 
-    def _derivation(self, place: TableName, name: str, variable: Variable) -> str:
-        if variable.derive is None:
+    def _derivation(self, place: TableName, name: str, variable: Variable | None) -> str:
+        if variable is None or variable.derive is None:
             raise BadInput(
                 f"this census has no column {place}.{name} (optional in schema "
                 f"{self.schema.name}). Add it to the data or ask for another column."

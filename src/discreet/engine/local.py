@@ -149,6 +149,17 @@ class Engine:
             self._connection.unregister(f"{name}_arrays")
         return self._frame(self._connection.table(name))
 
+    @contextlib.contextmanager
+    def lend(self, columns: Mapping[str, Array]) -> Iterator[Frame]:
+        """Yield a frame over NumPy arrays without copying them, valid inside the block only."""
+        name = next(self._names)
+        with _guarded("reading arrays"):
+            self._connection.register(name, dict(columns))
+        try:
+            yield self._frame(self._connection.table(name))
+        finally:
+            self._connection.unregister(name)
+
     # -- work -------------------------------------------------------------------------
 
     def materialise(self, frame: Frame) -> Frame:
@@ -157,6 +168,11 @@ class Engine:
         with _guarded("computing"):
             self._relation(frame).create(name)
         return self._frame(self._connection.table(name))
+
+    def project(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
+        """Return named SQL expressions over a frame, for what Narwhals has no word for."""
+        listed = ", ".join(f"{sql} as {_quoted(name)}" for name, sql in columns.items())
+        return self._frame(self._relation(frame).project(listed))
 
     def order_key(self, frame: Frame, columns: Sequence[str], key: str, name: str) -> Frame:
         """Add a 60-bit order column: keyed SHA-256 over `columns` as text.

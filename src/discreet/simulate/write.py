@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
@@ -56,13 +55,6 @@ def _joined(left: Sequence[str], right: Sequence[str]) -> list[str]:
     return [f"{a}|{b}" for a in left for b in right]
 
 
-def project(frame: Frame, columns: Mapping[str, str]) -> Frame:
-    """Return named SQL expressions over a frame of numbers."""
-    listed = ", ".join(f"{expression} as {name}" for name, expression in columns.items())
-    projected: Frame = nw.from_native(nw.to_native(frame).project(listed))
-    return projected
-
-
 def _ethnicities() -> list[str]:
     text = load_model().text
     return [text["not_hispanic"], *text["hispanic_detail"]]
@@ -82,16 +74,19 @@ class Part:
 
 def write_part(engine: Engine, part: Part, counties: Sequence[County]) -> None:
     """Write geography, units and persons of some counties of a state."""
-    engine.write_parquet(_geography(engine.from_numpy(_block_numbers(counties))), part.geography)
+    with engine.lend(_block_numbers(counties)) as numbers:
+        engine.write_parquet(_geography(engine, numbers), part.geography)
     units = _stack([county.units for county in counties], _UNIT_FIELDS)
     units["unit"] = np.arange(sum(len(county.units) for county in counties))
     units["block"] = np.concatenate([c.blocks.code[c.units["block"]] for c in counties])
-    engine.write_parquet(_units(engine.from_numpy(units), part), part.units)
+    with engine.lend(units) as numbers:
+        engine.write_parquet(_units(engine, numbers, part), part.units)
     persons = _stack([county.persons for county in counties], _PERSON_FIELDS)
     before = np.cumsum([0, *(len(county.units) for county in counties)], dtype=np.int32)
     persons["unit"] += np.repeat(before[:-1], [len(county.persons) for county in counties])
     persons["donor_id"] = _donor_keys(engine, part, counties, persons)
-    engine.write_parquet(_persons(engine.from_numpy(persons), engine, part), part.persons)
+    with engine.lend(persons) as numbers:
+        engine.write_parquet(_persons(engine, numbers, part), part.persons)
 
 
 def _donor_keys(
@@ -110,12 +105,13 @@ def _donor_keys(
     if len(donors):
         numbers = {name: persons[name][donors] for name in _PERSON_FIELDS}
         numbers["row"] = np.arange(len(donors))
-        keys = engine.to_numpy(_keyed(engine.from_numpy(numbers), engine, part, {"row": "row"}))
+        with engine.lend(numbers) as frame:
+            keys = engine.to_numpy(_keyed(engine, frame, part, {"row": "row"}))
         found[imputed] = keys["person_key"][np.argsort(keys["row"])][place]
     return found
 
 
-def _keyed(frame: Frame, engine: Engine, part: Part, columns: Mapping[str, str]) -> Frame:
+def _keyed(engine: Engine, frame: Frame, part: Part, columns: Mapping[str, str]) -> Frame:
     """Return `columns` and the person key of the same records.
 
     The hashed text is the one of `census.with_person_key`, put together from fewer pieces:
@@ -132,12 +128,12 @@ def _keyed(frame: Frame, engine: Engine, part: Part, columns: Mapping[str, str])
         "_flags": _text(_joined(_ethnicities(), ["0", "1"]), "ethnicity * 2 + imputed"),
         "_ordinal": "ordinal",
     }
-    projected = project(frame, {**columns, **pieces})
+    projected = engine.project(frame, {**columns, **pieces})
     keyed = engine.order_key(projected, list(pieces), part.key, "person_key")
     return keyed.drop(*pieces)
 
 
-def _persons(numbers: Frame, engine: Engine, part: Part) -> Frame:
+def _persons(engine: Engine, numbers: Frame, part: Part) -> Frame:
     groups = load_model().origins
     columns = {
         "unit_id": f"cast(unit + {part.first_unit} as bigint)",
@@ -151,11 +147,11 @@ def _persons(numbers: Frame, engine: Engine, part: Part) -> Frame:
         "imputed": coded("01", "imputed"),
         "donor_id": "nullif(donor_id, 0)",
     }
-    keyed = _keyed(numbers, engine, part, columns)
+    keyed = _keyed(engine, numbers, part, columns)
     return keyed.select("unit_id", "person_key", *list(columns)[1:])
 
 
-def _units(numbers: Frame, part: Part) -> Frame:
+def _units(engine: Engine, numbers: Frame, part: Part) -> Frame:
     detailed = [f"{code:02d}" for code in range(1, 13)]
     columns = {
         "unit_id": f"cast(unit + {part.first_unit} as bigint)",
@@ -171,7 +167,7 @@ def _units(numbers: Frame, part: Part) -> Frame:
         "family_size": f"case when kind = {OCCUPIED} then cast(family_size as smallint) end",
         "imputed": coded("01", "imputed"),
     }
-    return project(numbers, columns)
+    return engine.project(numbers, columns)
 
 
 def _stack(rows: Sequence[Array], fields: Iterable[str]) -> dict[str, Array]:
@@ -193,10 +189,10 @@ def _padded(number: str, width: int) -> str:
     return f"lpad(cast({number} as varchar), {width}, '0')"
 
 
-def _geography(numbers: Frame) -> Frame:
+def _geography(engine: Engine, numbers: Frame) -> Frame:
     digits = {"state": 2, "county": 5, "tract": 11, "block_group": 12, "block": 15}
     code = {name: f"substr({_padded('code', 15)}, 1, {length})" for name, length in digits.items()}
-    return project(
+    return engine.project(
         numbers,
         {
             **code,
@@ -223,4 +219,4 @@ def votes_frame(engine: Engine, counties: Sequence[tuple[int, Array]]) -> Frame:
         "candidate": coded("AB", "candidate"),
         "votes": "votes",
     }
-    return project(engine.from_numpy(numbers), columns)
+    return engine.project(engine.from_numpy(numbers), columns)
