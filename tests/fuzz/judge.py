@@ -69,7 +69,10 @@ def judge(
 #: Lines that name a key of a configuration file, or a column that a mapping file asks for:
 #: those are the file's own words, not data.
 OUR_WORDS = re.compile(
-    r"^error +\S+ +.+ column +1 +- .*$|^.*: (unknown key|Keys should be strings).*$", re.M
+    r"^error +\S+ +.+ column +1 +- .*$"
+    r"|^.*: (unknown key|Keys should be strings).*$"
+    r"|Known: .*$",
+    re.M,
 )
 
 

@@ -44,7 +44,8 @@ def complaints(draws: Integers, law: Law) -> list[str]:
     found += [test for test, score in scores.items() if abs(score) > NORMAL_LIMIT]
     if chi_square(counts, both * draws.size) > 1:
         found.append("cells")
-    return found + [f"lag {lag}" for lag in LAGS if dependence(draws[:-lag], draws[lag:]) > 1]
+    first = draws[:400_000]
+    return found + [f"lag {lag}" for lag in LAGS if dependence(first[:-lag], first[lag:]) > 1]
 
 
 def square(draws: Integers) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ import pytest
 
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Randomness, system, trial
 from discreet.noise.draw import unfold
+from discreet.noise.exponential import Enclosure
 from discreet.noise.law import Ladder, ladder_of
 from discreet.noise.reject import draw_by_rejection
 from discreet.noise.share import Shares
@@ -117,8 +118,6 @@ class LaplaceZeroTwice(DiscreteLaplace):
 
 
 def zero_twice(right: Ladder, bits: int) -> Ladder:
-    from discreet.noise.exponential import Enclosure
-
     weights = [a - b for a, b in zip(right.low, [0, *right.low], strict=False)]
     weights[0] *= 2
     total = sum(weights)

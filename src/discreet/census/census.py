@@ -80,6 +80,11 @@ class Census:
         return cls(schema, engine, geography, units, persons, header.origin, folder, header.note)
 
     @property
+    def banner(self) -> str:
+        """Return what must be said with every result of these data."""
+        return SIMULATED if self.origin == "simulated" else ""
+
+    @property
     def linked(self) -> bool:
         """Whether persons name the unit they live in."""
         return self.persons is not None and "unit_id" in self.persons.collect_schema().names()

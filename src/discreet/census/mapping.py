@@ -123,10 +123,11 @@ class Mapper:
             wanted |= counted | {flag.column for flag in self.plan.expand.flags.values()}
             for name in wanted:
                 self._use(name)
-        # Columns of a file that could not be looked up are not lacking themselves.
-        unseen = f"{self.plan.lookup.table}." if self.findings and self.plan.lookup else "\0"
-        noted = {finding.column for finding in self.findings}
-        lacking = sorted(c for c in wanted - noted - {*self.types} if not c.startswith(unseen))
+        lacking = sorted(wanted - {*self.types} - {finding.column for finding in self.findings})
+        if self.findings and self.plan.lookup is not None:
+            # Columns of a file that could not be looked up are not lacking themselves.
+            seen_there = f"{self.plan.lookup.table}."
+            lacking = [name for name in lacking if not name.startswith(seen_there)]
         made = {*makings, *self._expanded()}
         for name, required in model_columns(self.schema, self.place, self._linked()).items():
             if name == "person_key":  # given here, unless donors are named by the file's own ids

@@ -44,4 +44,5 @@ def write_microdata(census: Census, located: Frame, folder: Path) -> None:
             columns={"unit_id": "fresh_id", **{c: c for c in own}},
         )
     engine.write_parquet(census.geography, folder / "geography.parquet", order_by=[block])
-    write_header(folder, census.schema, "released", census.note)
+    # The note of the input stays inside: nobody has checked what it says.
+    write_header(folder, census.schema, "released", census.banner)

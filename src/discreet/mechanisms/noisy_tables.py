@@ -180,7 +180,7 @@ class NoisyTables(Strict):
             census.engine.write_parquet(
                 labels, folder / "tables" / query.file, ["cell"], {c: c for c in columns}
             )
-        write_header(folder / "tables", census.schema, "released", census.note)
+        write_header(folder / "tables", census.schema, "released", census.banner)
 
     def _noise(self, rng: Randomness, query: Query, size: int) -> NDArray[np.int64]:
         parameter = self.parameter(query)

@@ -125,17 +125,15 @@ def _fractions(values: Sequence[Parameter]) -> Sequence[Fraction]:
 
 
 def use_tables(kind: type[NoiseLaw], values: Sequence[Fraction]) -> bool:
-    """Return whether the tables of these parameters are few and small enough to be worth it.
-
-    A table has about 20 sigma edges for the Gaussian and 107 scales for the Laplace law.
-    """
+    """Return whether the tables of these parameters are few and small enough to be worth it."""
     if len(values) > MOST_TABLES:
         return False
-    if kind is DiscreteGaussian:
-        edges = sum(21 * (isqrt(int(value)) + 1) for value in values)
-    else:
-        edges = sum(108 * (int(value) + 1) for value in values)
-    return edges <= MOST_EDGES
+    return sum(table_size(kind, value) for value in values) <= MOST_EDGES
+
+
+def table_size(kind: type[NoiseLaw], value: Fraction) -> int:
+    """Return a bound on the edges of a table: about 20 sigma, or 107 scales of the Laplace law."""
+    return 21 * (isqrt(int(value)) + 1) if kind is DiscreteGaussian else 108 * (int(value) + 1)
 
 
 @compiled
