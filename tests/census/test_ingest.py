@@ -62,6 +62,26 @@ def test_separators_are_found(
     assert content(tmp_path / "commas", engine) == content(tmp_path / "others", engine)
 
 
+def test_a_table_in_parts_is_one_table_and_findings_name_the_part(
+    copied: Copy, edit: Edit, take_in: TakeIn, engine: Engine, tmp_path: Path
+) -> None:
+    folder = copied("us")
+    take_in(folder, "us", out=tmp_path / "whole", key="k")
+    persons = engine.read_csv(folder / "persons.csv")
+    (folder / "persons.csv").unlink()
+    first = nw.col("unit_id").is_in(["1", "2", "3"])
+    engine.write_parquet(persons.filter(first), folder / "persons" / "a.parquet")
+    engine.write_parquet(persons.filter(~first), folder / "persons" / "b.parquet")
+    take_in(folder, "us", out=tmp_path / "parts", key="k")
+    assert content(tmp_path / "whole", engine) == content(tmp_path / "parts", engine)
+    wrong = persons.filter(~first).with_columns(sex=nw.lit("9"))
+    engine.write_parquet(wrong, folder / "persons" / "b.parquet")
+    with pytest.raises(InvalidCensus) as error:
+        take_in(folder, "us", out=tmp_path / "wrong")
+    code = next(item for item in error.value.findings.errors if item.rule == "code")
+    assert (code.file, code.rows, code.count) == ("persons/b.parquet", (1, 2, 3, 4, 5), 11)
+
+
 def test_typed_parquet_is_read_like_text(
     copied: Copy, take_in: TakeIn, engine: Engine, tmp_path: Path
 ) -> None:

@@ -74,6 +74,16 @@ def test_over_budget_is_refused_before_any_draw(configure, name, tmp_path, monke
     assert not (tmp_path / "out").exists()
 
 
+def test_a_refused_run_leaves_nothing_behind_and_charges_nothing(configure, name, tmp_path):
+    config = configure(name, "release")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("x")
+    with pytest.raises(BadInput, match="out is not empty"):
+        run(config)
+    assert not (tmp_path / "work").exists()
+    assert "reservation" not in committed(tmp_path)
+
+
 def test_undeclared_invariants_are_refused(configure, tmp_path):
     config = configure("permutation-swapping", "release")
     content = yaml.safe_load(config.read_text())

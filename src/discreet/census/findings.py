@@ -178,7 +178,8 @@ class InvalidCensus(BadInput):
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
+        broken = len(findings.errors)
         super().__init__(
-            f"{len(findings.errors)} rules are broken; nothing was written. Mend the data, or "
-            f"waive a rule with a reason.\n{findings.text()}"
+            f"{'1 rule is' if broken == 1 else f'{broken} rules are'} broken; nothing was written. "
+            f"Mend the data, or waive a rule with a reason.\n{findings.text()}"
         )

@@ -92,7 +92,7 @@ def show(
     for name, total in totals.items():
         print(total.describe())
         for entry in entries[name]:
-            print(f"  {entry.sequence:4}  {entry.time:%Y-%m-%d %H:%M}  {entry.event.kind}")
+            print(f"  {entry.sequence:4}  {entry.time:%Y-%m-%d %H:%M}  {entry.describe()}")
 
 
 @registers.command(epilog="Example: discreet register add register.sqlite tiny-2026 made.yaml ...")

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ from discreet.noise.share import PIECE_BITS, Shares
 from discreet.noise.tape import Words
 
 Integers = NDArray[np.int64]
-Guides = NDArray[np.int32]
+Guides = NDArray[np.int32] | NDArray[np.int16]
 
 UNIT_BITS = 62  # edges are kept in units of 2^-62, so that sums of two stay within a signed word
 WORD_BITS = 64
@@ -66,7 +67,7 @@ class Tables(NamedTuple):
 
 def ranks_from_tables(shares: Shares, laws: Sequence[Law], index: Integers) -> Integers:
     """Return one rank per element: that of element i drawn from `laws[index[i]]`."""
-    tables = tables_of(laws)
+    tables = tables_of(tuple(laws))
     ranks = np.empty(index.size, dtype=np.int64)
     pending = np.empty(min(_BATCH, index.size), dtype=np.int64)
     for begin in range(0, index.size, _BATCH):
@@ -118,18 +119,24 @@ def decide(ladder: Ladder, bits: int) -> int:
     return rank
 
 
-def tables_of(laws: Sequence[Law]) -> Tables:
-    """Return the tables of several laws, with a guide that fits the processor's cache."""
+@lru_cache(maxsize=2)
+def tables_of(laws: tuple[Law, ...]) -> Tables:
+    """Return the tables of several laws, with guides that fit the processor's cache together.
+
+    A law of many ranks needs wider entries, and more of them or its search is long.
+    """
     edges = [edges_of(law) for law in laws]
     sizes = np.array([each.low.size for each in edges], dtype=np.int64)
     ends = np.cumsum(sizes)
     slack = np.array([each.slack for each in edges], dtype=np.int64)
-    bits = 13 if len(laws) <= 64 else 9
-    if sizes.max() > 1 << 14:
-        bits = PIECE_BITS  # or the search within a cell gets long
+    bits = 13 if len(laws) <= 64 else 10
+    long = bool(sizes.max() > 1 << 14)
+    if long:
+        bits = min(PIECE_BITS, max(bits, 21 - len(laws).bit_length()))
     low = np.concatenate([each.low for each in edges])
     where = np.stack([ends - sizes, ends, slack], axis=1)
-    return Tables(build_guide(low, where, bits), low, where)
+    guide = build_guide(low, where, bits)
+    return Tables(guide if long else guide.astype(np.int16), low, where)
 
 
 def edges_of(law: Law) -> Edges:

@@ -22,11 +22,11 @@ from discreet.mechanisms import (
     mechanism,
     publish_draw,
 )
-from discreet.noise import system, trial
+from discreet.noise import Randomness, system, trial
 from discreet.register import Register
 from discreet.run.config import RunConfig, read_config
 from discreet.run.ledger import FileLedger, Ledger, RegisterLedger
-from discreet.run.state import State, code_version, folder_hash, new_run_id, start
+from discreet.run.state import FILE, State, code_version, folder_hash, new_run_id, start
 from discreet.spec import Specification
 
 #: Told how much is done (0 to 1) and what comes now.
@@ -139,11 +139,29 @@ def run(
         code=code_version(),
         seed=seed,
     )
+    fresh = not (job.work / FILE).exists()
     state = start(job.work, state, resume)
     with locked(job.work / "lock"):
-        draw = _obtain_draw(job, state, say)
+        try:
+            task = _prepare(job, state, fresh, say)
+        except BadInput:
+            if fresh:  # refused before anything was reserved or drawn: leave nothing behind
+                shutil.rmtree(job.work)
+            raise
+        draw = _obtain_draw(job, task, say)
         say(0.8, "publishing")
         return _publish(job, draw)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is ready to be drawn, and the hash of the draw if it was committed before."""
+
+    census: Census
+    mechanism: Mechanism
+    rng: Randomness
+    ledger: Ledger
+    committed: str | None
 
 
 def _job(path: Path, seed: int | None) -> Job:
@@ -173,37 +191,47 @@ def _ledger(job: Job, state: State) -> Ledger:
     return FileLedger(job.work / "committed.yaml")
 
 
-def _obtain_draw(job: Job, state: State, say: Progress) -> Path:
+def _prepare(job: Job, state: State, fresh: bool, say: Progress) -> Task:
+    """Open and check everything, and reserve the draw."""
+    say(0.1, "opening the census")
+    census, made = job.open(spill=job.work)
+    rng = system() if job.seed is None else trial(job.seed)
+    check_mode(job.config.mode, census, rng)
+    used = job.out.exists() and any(job.out.iterdir())
+    if used and (fresh or not (job.out / HEADER).exists()):
+        raise BadInput(f"{job.out.name} is not empty. Choose another folder or delete it.")
+    say(0.2, "reserving")
+    ledger = _ledger(job, state)
+    committed = ledger.reserve(made.specify(made.facts(census)))
+    if committed is None and used:
+        raise BadInput(f"{job.out.name} holds another release. Choose another folder.")
+    return Task(census, made, rng, ledger, committed)
+
+
+def _obtain_draw(job: Job, task: Task, say: Progress) -> Path:
     """Return the folder of the committed draw, making it if it was not made yet.
 
     A draw that is complete but was not committed is deleted unread: whether it was seen
     cannot be known, and its reservation pays for the one that takes its place.
     """
     folder = job.work / "draw"
-    say(0.1, "opening the census")
-    census, made = job.open(spill=job.work)
-    rng = system() if job.seed is None else trial(job.seed)
-    check_mode(job.config.mode, census, rng)
-    ledger = _ledger(job, state)
-    say(0.2, "reserving")
-    committed = ledger.reserve(made.specify(made.facts(census)))
-    if committed is not None:
-        if folder.exists() and folder_hash(folder) == committed:
+    if task.committed is not None:
+        if folder.exists() and folder_hash(folder) == task.committed:
             return folder
         if not folder.exists() and (job.out / HEADER).exists():
             return folder  # published and purged before
         raise CorruptDraw(folder)
     for leftover in job.work.glob("*draw*"):
         shutil.rmtree(leftover)
-    if job.config.mode == "trial" and job.config.account is not None:
-        with Register.open(job.base / job.config.account.register_file) as register:
-            account = job.config.account
+    account = job.config.account
+    if job.config.mode == "trial" and account is not None:
+        with Register.open(job.base / account.register_file) as register:
             register.count_trial(
-                account.collection, account.version, state.configuration, job.seed is not None
+                account.collection, account.version, job.config.hash(), job.seed is not None
             )
     say(0.25, "drawing")
-    make_draw(made, census, rng, folder, job.config.mode)
-    ledger.commit(folder_hash(folder))
+    make_draw(task.mechanism, task.census, task.rng, folder, job.config.mode)
+    task.ledger.commit(folder_hash(folder))
     return folder
 
 
