@@ -21,8 +21,7 @@ from statistics import median
 
 import numpy as np
 
-from discreet.noise import discrete_gaussian, discrete_laplace, system
-from discreet.noise.law import DiscreteGaussian
+from discreet.noise import DiscreteGaussian, discrete_gaussian, discrete_laplace, system
 
 SIGMA2 = Fraction(100)
 DISTINCT = 1000

@@ -26,6 +26,7 @@ from worlds import folder_bytes
 
 
 def command(config: Path, *options: str) -> list[str]:
+    """Return the command line of a run."""
     return [sys.executable, "-m", "discreet", "run", str(config), *options]
 
 
@@ -96,6 +97,7 @@ def charged(name: str, folder: Path, dice: random.Random, most: int) -> int:
 
 
 def main() -> None:
+    """Kill, resume, check."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--seed", type=int, default=None)

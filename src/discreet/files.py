@@ -19,6 +19,9 @@ from discreet.errors import BadInput, NewerFormat, UnreadableFile
 
 FORMAT_VERSION = 1
 
+#: No file of ours nests deeper than this.
+DEEPEST = 50
+
 
 def private_folder(path: Path) -> Path:
     """Create `path` readable by its owner only, and return it."""
@@ -137,13 +140,30 @@ def read_yaml(path: Path) -> Any:
     except (OSError, UnicodeDecodeError):
         raise UnreadableFile(path.name, "is missing or not UTF-8 text", "Check the path.") from None
     try:
+        _check_shape(text)
         return yaml.load(text, Loader=_StrictLoader)
     except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
         mark = getattr(error, "problem_mark", None)
         row = None if mark is None else mark.line + 1
         raise UnreadableFile(
-            path.name, "is not valid YAML (or repeats a key)", "Mend that line.", row
+            path.name, "is not plain YAML (no repeated keys, no aliases)", "Mend that line.", row
         ) from None
+
+
+def _check_shape(text: str) -> None:
+    """Refuse aliases and deep nesting before anything is built from them.
+
+    A few lines of aliases can stand for gigabytes, and nesting without end exhausts the
+    stack of the parser in C, which ends the process.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if isinstance(event, yaml.AliasEvent) or depth > DEEPEST:
+            raise yaml.composer.ComposerError(None, None, "alias or nesting", event.start_mark)
 
 
 def check_format(content: Any, file: str) -> dict[str, Any]:

@@ -40,9 +40,10 @@ def test_a_waived_rule_is_kept_with_its_reason(
     assert record["waivers"][0]["reason"] == REASON
     assert record["findings"][0]["severity"] == "waived"
     census = Census.open(tmp_path / "census", engine)
-    assert not validate(census).ok
-    findings = validate(census, waivers)
+    assert not validate(census, []).ok
+    findings = validate(census)
     assert findings.ok
+    assert validate(census, waivers) == findings
     assert REASON in findings.text()
 
 
@@ -95,6 +96,18 @@ def test_a_bad_waiver_is_refused(change: dict[str, Any], says: str, tmp_path: Pa
     path = write(tmp_path / "waivers.yaml", {**GOOD, **change})
     with pytest.raises(BadConfig, match=says):
         read_waivers(path, load_schema("us-decennial"))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"format_version": 2}', '{"format_version": 1, "waivers": 3}']
+)
+def test_a_damaged_record_of_waivers_is_refused(
+    text: str, copied: Copy, take_in: TakeIn, engine: Engine, tmp_path: Path
+) -> None:
+    take_in(copied("register"), "register")
+    (tmp_path / "census" / "ingest.json").write_text(text)
+    with pytest.raises(BadInput):
+        validate(Census.open(tmp_path / "census", engine))
 
 
 @pytest.mark.parametrize("text", ["rule: x", "", "- 3", "- [a]", "'text'", "- &a [*a]"])

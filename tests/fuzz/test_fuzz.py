@@ -241,14 +241,14 @@ def census_folder(room: Path, rng: random.Random, number: int, engine: Engine) -
 
 
 READERS: dict[str, tuple[Maker, int]] = {
-    "canonical-csv": (canonical_csv, 400),
-    "phsafe": (phsafe, 100),
-    "household-rows": (household_rows, 100),
-    "parquet-bytes": (parquet_bytes, 400),
-    "parquet-columns": (parquet_columns, 75),
-    "mapping-file": (mapping_file, 350),
-    "schema-file": (schema_file, 400),
-    "waiver-file": (waiver_file, 175),
+    "canonical-csv": (canonical_csv, 325),
+    "phsafe": (phsafe, 75),
+    "household-rows": (household_rows, 75),
+    "parquet-bytes": (parquet_bytes, 425),
+    "parquet-columns": (parquet_columns, 50),
+    "mapping-file": (mapping_file, 325),
+    "schema-file": (schema_file, 425),
+    "waiver-file": (waiver_file, 250),
     "census-folder": (census_folder, 75),
 }
 BATCHES = [

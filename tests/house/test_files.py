@@ -58,7 +58,16 @@ def test_yaml_and_json_round_trip(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["a: 1\na: 2\n", "a: [1\n", "a: !!python/object/apply:os.getcwd []\n", "\x00", "{" * 5000],
+    [
+        "a: 1\na: 2\n",
+        "a: [1\n",
+        "a: !!python/object/apply:os.getcwd []\n",
+        "\x00",
+        "{" * 5000,
+        "[" * 200_000,
+        "a: &x [1]\nb: *x\n",
+        "- " * 300 + "1",
+    ],
 )
 def test_strange_yaml_is_refused(tmp_path, text):
     (tmp_path / "x.yaml").write_text(text)

@@ -16,7 +16,7 @@ from discreet.noise.exponential import Enclosure
 from discreet.noise.law import Ladder, ladder_of
 from discreet.noise.reject import draw_by_rejection
 from discreet.noise.share import Shares
-from discreet.noise.table import ranks_from_tables
+from discreet.noise.table import draw_ranks, prepare
 from noise.battery import complaints, shared
 from noise.oracle import GAUSSIANS, LAWS, ODD, Law, name, parameter
 
@@ -26,7 +26,7 @@ one_by_one = pytest.mark.parametrize("law", LAWS, ids=name)
 
 def from_table(law: Law, size: int, rng: Randomness, key: int = 0, start: int = 0) -> np.ndarray:
     index = np.zeros(size, dtype=np.int64)
-    draws = ranks_from_tables(Shares(rng, "x", key, start), [law], index)
+    draws = draw_ranks(Shares(rng, "x", key, start), prepare([law]), index)
     unfold(draws)
     return draws
 
@@ -55,7 +55,7 @@ def test_many_laws_in_one_array_each_keep_theirs() -> None:
     checked = {0: laws[0], 999: laws[999]}
     index = np.arange(BY_TABLE) * 7 % 1000
     index[::2] = np.where(np.arange(BY_TABLE // 2) % 2, 0, 999)
-    draws = ranks_from_tables(Shares(trial(13), "x", 0), laws, index)
+    draws = draw_ranks(Shares(trial(13), "x", 0), prepare(laws), index)
     unfold(draws)
     for which, law in checked.items():
         assert complaints(draws[index == which], law) == []

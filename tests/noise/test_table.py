@@ -12,7 +12,7 @@ from discreet.noise import DiscreteGaussian, DiscreteLaplace, trial
 from discreet.noise import table as tables
 from discreet.noise.law import Ladder
 from discreet.noise.share import Shares
-from discreet.noise.table import GUARD, UNDECIDED, decide, edges_of, ranks_from_tables
+from discreet.noise.table import GUARD, UNDECIDED, decide, draw_ranks, edges_of, prepare
 from noise.oracle import (
     GAUSSIANS,
     LAWS,
@@ -32,7 +32,7 @@ ONE = np.zeros(1, dtype=np.int64)
 def rank_at(law: Law, bits: int, width: int) -> int:
     """Return the rank drawn when the tape holds these bits and then zeros."""
     tape = fraction_tape(bits, width)
-    return int(ranks_from_tables(Shares(tape, "x", 0), [law], ONE)[0])
+    return int(draw_ranks(Shares(tape, "x", 0), prepare([law]), ONE)[0])
 
 
 @pytest.mark.parametrize("law", LAWS, ids=name)
@@ -61,7 +61,7 @@ def test_all_sixteen_bit_prefixes_fall_where_the_law_says(law: Law, ones: bool) 
         return 2**64 - 1 if ones and purpose == "x/1" else 0
 
     index = np.zeros(count, dtype=np.int64)
-    ranks = ranks_from_tables(Shares(Written(word), "x", 0), [law], index)
+    ranks = draw_ranks(Shares(Written(word), "x", 0), prepare([law]), index)
     after = 2**64 - 1 if ones else 0
     assert ranks.tolist() == [rank_of(law, lead << 64 | after, 80) for lead in range(count)]
 
@@ -121,7 +121,7 @@ def test_a_draw_far_out_reads_only_as_deep_as_it_must() -> None:
     bounds = floors(law, 300)
     for x, deepest in [(20, 0), (85, 1), (120, 2), (160, 3)]:
         tape = fraction_tape((bounds[2 * x - 1] + bounds[2 * x]) // 2, 300)
-        assert ranks_from_tables(Shares(tape, "x", 0), [law], ONE)[0] == 2 * x
+        assert draw_ranks(Shares(tape, "x", 0), prepare([law]), ONE)[0] == 2 * x
         names = ["x", *(f"x/{depth}" for depth in range(1, deepest + 1))]
         assert [purpose for purpose, _ in tape.read] == names
 
@@ -141,9 +141,9 @@ def test_mixed_laws_keep_their_own_tables() -> None:
     laws = [DiscreteGaussian(value) for value in (Fraction(1, 100), Fraction(10**6), Fraction(3))]
     index = np.arange(3000) % 3
     shares = Shares(trial(4), "x", 9)
-    together = ranks_from_tables(shares, laws, index)
+    together = draw_ranks(shares, prepare(laws), index)
     for which, law in enumerate(laws):
-        alone = ranks_from_tables(shares, [law], np.zeros(3000, dtype=np.int64))
+        alone = draw_ranks(shares, prepare([law]), np.zeros(3000, dtype=np.int64))
         assert np.array_equal(together[index == which], alone[index == which])
 
 

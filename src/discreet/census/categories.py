@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from discreet.census.schema import Cases, MemberValue, Recode, Schema, Table, TableName
+from discreet.census.declarations import Cases, MemberValue, Recode, Table, TableName
+from discreet.census.schema import Schema
 from discreet.errors import BadInput
 
 #: A range of whole numbers longer than this is no set of categories.

@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 from discreet.census import condition
 from discreet.census.columns import Columns
-from discreet.census.schema import Schema, TableName, read_schema
+from discreet.census.declarations import TableName
+from discreet.census.schema import Schema, read_schema
 from discreet.config import Strict, parse
 from discreet.engine import Engine, Frame
 from discreet.errors import BadInput

@@ -9,15 +9,10 @@ from typing import Literal
 import narwhals as nw
 
 from discreet.census import condition
+from discreet.census.consistency import needs
+from discreet.census.declarations import MemberCount, MemberValue, TableName, Variable
 from discreet.census.findings import BUILT_IN
-from discreet.census.schema import (
-    MemberCount,
-    MemberValue,
-    Schema,
-    TableName,
-    Variable,
-    needs,
-)
+from discreet.census.schema import Schema
 
 #: Columns of a loaded table that are not data: row in its file, text that could not be read.
 ROW = "_row"
@@ -103,9 +98,11 @@ def value_checks(schema: Schema, place: TableName, sight: Sight) -> Iterator[Che
         if name in present:
             optional = name not in schema.levels
             yield from _variable(name, Variable(pattern=pattern, missing=optional), present)
-    for name in ("unit_id", "person_key"):
+    for name in ("unit_id", "person_key", "donor_id"):
         if name in present:
-            yield from _missing(name, nw.lit(True), present)
+            yield from _unread(name, present)
+            if name != "donor_id":
+                yield from _missing(name, nw.lit(True), present)
     for name, variable in schema.variables(place).items():
         if name not in present:
             continue
@@ -122,8 +119,7 @@ def _variable(
 ) -> Iterator[Check]:
     column = nw.col(name)
     there = ~column.is_null()
-    if unread(name) in present:
-        yield Check("type", ~nw.col(unread(name)).is_null(), (name,))
+    yield from _unread(name, present)
     if variable.codes is not None:
         yield Check("code", there & ~column.is_in(variable.leaves).fill_null(True), (name,))
     if variable.pattern is not None:
@@ -137,6 +133,11 @@ def _variable(
             yield Check("range", there & ~inside, (name,))
     if not variable.missing:
         yield from _missing(name, nw.lit(True) if applies is None else applies, present)
+
+
+def _unread(name: str, present: set[str]) -> Iterator[Check]:
+    if unread(name) in present:
+        yield Check("type", ~nw.col(unread(name)).is_null(), (name,))
 
 
 def _missing(name: str, applies: nw.Expr, present: set[str]) -> Iterator[Check]:

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable
 import narwhals as nw
 
 from discreet.census import condition
-from discreet.census.schema import (
+from discreet.census.consistency import needs
+from discreet.census.declarations import (
     Cases,
     MemberCount,
     MemberValue,
     Recode,
-    Schema,
     TableName,
     Variable,
-    needs,
 )
+from discreet.census.schema import Schema
 from discreet.config import suggest
 from discreet.engine import Frame
 from discreet.errors import BadInput

@@ -7,6 +7,7 @@ to an owner-readable file in the work folder, and only when asked for.
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +15,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from discreet.census.schema import Name, Schema, TableName
+from discreet.census.declarations import Name, TableName
+from discreet.census.schema import Schema
 from discreet.config import BadConfig, Strict, parse, suggest
-from discreet.errors import BadInput
-from discreet.files import read_yaml
+from discreet.errors import BadInput, UnreadableFile
+from discreet.files import check_format, read_yaml
 
 Severity = Literal["error", "warn", "waived"]
+
+#: The file of a census folder that keeps what was found and waived when it was made.
+RECORD = "ingest.json"
 
 #: Row numbers a finding lists; the count is of all rows.
 FIRST_ROWS = 5
@@ -93,6 +98,18 @@ def read_waivers(path: Path, schema: Schema) -> list[Waiver]:
     if problems:
         raise BadConfig(path.name, problems)
     return waivers
+
+
+def recorded_waivers(folder: Path) -> list[Waiver]:
+    """Return the waivers with which a census folder was made."""
+    path = folder / RECORD
+    if not path.exists():
+        return []
+    try:
+        record = check_format(json.loads(path.read_text(encoding="utf-8")), path.name)
+    except (OSError, ValueError, RecursionError):
+        raise UnreadableFile(path.name, "is not valid JSON", "Read the data in again.") from None
+    return parse(_Waivers, {"waivers": record.get("waivers")}, path.name).waivers
 
 
 def _waiver_problem(waiver: Waiver, schema: Schema) -> str | None:

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.census.census import SIMULATED, Origin, write_header
+from discreet.census.declarations import TableName
 from discreet.census.examine import TABLES, Examination, Loaded, reading, write_values
 from discreet.census.findings import (
+    RECORD,
     Finding,
     Findings,
     InvalidCensus,
@@ -21,7 +23,7 @@ from discreet.census.findings import (
 )
 from discreet.census.layout import Layout, check_columns, load_layout
 from discreet.census.mapping import Mapped, Mapper
-from discreet.census.schema import Schema, TableName, load_schema
+from discreet.census.schema import Schema, load_schema
 from discreet.census.sources import Sources
 from discreet.census.store import Store
 from discreet.census.validate import absent_table
@@ -144,7 +146,7 @@ def _ingest(
         store = Store(engine, schema, tables, wide)
         counts = store.write(folder, key or secrets.token_hex(32))
         write_header(folder, schema, origin, SIMULATED if origin == "simulated" else "")
-        write_json(folder / "ingest.json", _record(layout, findings, counts, given), 0o600)
+        write_json(folder / RECORD, _record(layout, findings, counts, given), 0o600)
     return IngestReport(findings, counts)
 
 

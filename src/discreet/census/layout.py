@@ -15,7 +15,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
 from discreet.census.census import as_data
-from discreet.census.schema import Name, Rule, Schema, TableName, Variable
+from discreet.census.declarations import Name, Rule, TableName, Variable
+from discreet.census.schema import Schema
 from discreet.config import BadConfig, Strict, parse, suggest
 from discreet.errors import BadInput
 from discreet.files import FORMAT_VERSION, check_format, read_yaml

@@ -15,11 +15,12 @@ from narwhals.dtypes import DType
 
 from discreet.census import condition
 from discreet.census.checks import FILE, ROW, Check, unread
+from discreet.census.declarations import TableName, Variable
 from discreet.census.examine import Loaded
 from discreet.census.expand import expand
 from discreet.census.findings import Finding
 from discreet.census.layout import Layout, Making, Part
-from discreet.census.schema import Schema, TableName, Variable
+from discreet.census.schema import Schema
 from discreet.census.sources import Sources
 from discreet.census.validate import column_finding, model_columns
 from discreet.engine import Engine, Frame

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from discreet.census.checks import FILE, ROW
+from discreet.census.declarations import TableName
 from discreet.census.examine import Loaded
 from discreet.census.findings import Finding
 from discreet.census.layout import Layout
-from discreet.census.schema import TableName
 from discreet.census.validate import column_finding
 from discreet.engine import Engine
 from discreet.errors import BadInput, UnreadableFile

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import narwhals as nw
 
+from discreet.census.declarations import TableName, Variable
 from discreet.census.examine import Loaded
 from discreet.census.keys import with_person_key
-from discreet.census.schema import Schema, TableName, Variable
+from discreet.census.schema import Schema
 from discreet.census.validate import model_columns
 from discreet.engine import Engine, Frame
 from discreet.files import write_text

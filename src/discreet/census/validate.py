@@ -10,9 +10,17 @@ import narwhals as nw
 
 from discreet.census.census import Census
 from discreet.census.checks import FILE, ROW
+from discreet.census.declarations import TableName
 from discreet.census.examine import TABLES, Examination, Loaded, write_values
-from discreet.census.findings import BUILT_IN, Finding, Findings, Waiver, read_waivers
-from discreet.census.schema import Schema, TableName
+from discreet.census.findings import (
+    BUILT_IN,
+    Finding,
+    Findings,
+    Waiver,
+    read_waivers,
+    recorded_waivers,
+)
+from discreet.census.schema import Schema
 
 
 def validate(
@@ -25,13 +33,16 @@ def validate(
     Parameters
     ----------
     waivers
-        A waiver file, or waivers already read.
+        A waiver file, or waivers already read; default: those the folder was made with.
     values
         A folder for `values.csv`, which lists the values at fault and is readable by its
         owner only. Without it no value leaves the engine.
     """
     schema = census.schema
-    given = read_waivers(waivers, schema) if isinstance(waivers, Path) else list(waivers or ())
+    if waivers is None:
+        given = [] if census.folder is None else recorded_waivers(census.folder)
+    else:
+        given = read_waivers(waivers, schema) if isinstance(waivers, Path) else list(waivers)
     tables: dict[TableName, Loaded] = {"geography": _with_rows(census, "geography")}
     if census.units is not None:
         tables["units"] = _with_rows(census, "units")

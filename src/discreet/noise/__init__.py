@@ -5,7 +5,6 @@ Knows nothing of censuses, specifications or engines.
 
 from __future__ import annotations
 
-from discreet.noise._compiled import compiled
 from discreet.noise.binomial import binomial
 from discreet.noise.draw import discrete_gaussian, discrete_laplace
 from discreet.noise.law import Bounds, DiscreteGaussian, DiscreteLaplace
@@ -31,7 +30,6 @@ __all__ = [
     "Randomness",
     "Words",
     "binomial",
-    "compiled",
     "discrete_gaussian",
     "discrete_laplace",
     "key_of",

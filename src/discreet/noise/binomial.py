@@ -17,8 +17,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.compiled import compiled
 from discreet.errors import BadInput
-from discreet.noise._compiled import compiled
 from discreet.noise.select import Chance, chance_digit
 from discreet.noise.tape import Randomness, Words
 

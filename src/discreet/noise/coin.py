@@ -19,7 +19,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise._compiled import compiled
+from discreet.compiled import compiled
 from discreet.noise.exponential import exp_minus
 from discreet.noise.select import piece
 from discreet.noise.share import PIECE_BITS

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.compiled import compiled
 from discreet.errors import BadInput
-from discreet.noise._compiled import compiled
 from discreet.noise.law import DiscreteGaussian, DiscreteLaplace
 from discreet.noise.recipe import NoiseLaw
 from discreet.noise.reject import draw_by_rejection
-from discreet.noise.share import Shares
-from discreet.noise.table import ranks_from_tables
+from discreet.noise.share import Index, Shares
+from discreet.noise.table import Prepared, draw_ranks, prepare
 from discreet.noise.tape import Randomness
 
 Integers = NDArray[np.int64]
 Parameter = Fraction | int
-Parameters = Parameter | tuple[Sequence[Parameter], NDArray[np.integer]]
+Parameters = Parameter | tuple[Sequence[Parameter], Index]
 
 MOST_TABLES = 1024
 MOST_EDGES = 1 << 21  # of all tables of an array together; a second or two to compute, once
@@ -95,26 +96,31 @@ def _draw(
         raise BadInput("start and key: must not be negative, and the key must be below 2^64")
     if not index.size:
         return np.empty(0, dtype=np.int64)
-    if use_tables(kind, values):
-        draws = ranks_from_tables(shares, [kind(value) for value in values], index)
-        unfold(draws)
-        return draws
-    return draw_by_rejection(shares, kind, values, index)
+    if not use_tables(kind, values):
+        return draw_by_rejection(shares, kind, values, index)
+    draws = draw_ranks(shares, _prepared(kind, tuple(values)), index)
+    unfold(draws)
+    return draws
 
 
-def _split(parameter: Parameters, size: int | None) -> tuple[Sequence[Fraction], Integers]:
+@lru_cache(maxsize=4)
+def _prepared(kind: type[NoiseLaw], values: tuple[Fraction, ...]) -> Prepared:
+    return prepare([kind(value) for value in values])
+
+
+def _split(parameter: Parameters, size: int | None) -> tuple[Sequence[Fraction], Index]:
     """Return the different parameters as fractions, and which of them each element has."""
     if not isinstance(parameter, tuple):
         if size is None or size < 0:
             raise BadInput("size: say how many to draw; one parameter serves any number")
-        return _fractions([parameter]), np.zeros(size, dtype=np.int64)
+        return _fractions([parameter]), np.zeros(size, dtype=np.int8)
     values, index = parameter
     index = np.asarray(index)
     if index.ndim != 1 or index.dtype.kind not in "iu" or size not in (None, index.size):
         raise BadInput("index: must be a list of whole numbers, one per element; omit size")
     if index.size and not (index.min() >= 0 and index.max() < len(values)):
         raise BadInput("index: every number must be that of a parameter in the list, from 0 on")
-    return _fractions(values), index.astype(np.int64, copy=False)
+    return _fractions(values), index
 
 
 def _fractions(values: Sequence[Parameter]) -> Sequence[Fraction]:

@@ -133,7 +133,7 @@ class SymmetricLaw(Law):
         """Return bounds on the exact variance, at most 2^-bits apart; the mean is 0.
 
         It is not sigma2: a discrete Gaussian's variance is smaller (Canonne, Kamath
-        and Steinke 2020, Proposition 21), visibly so for small sigma2.
+        and Steinke 2020), visibly so for small sigma2.
 
         >>> round(float(DiscreteGaussian(Fraction(1, 10)).variance()), 6)
         0.013297

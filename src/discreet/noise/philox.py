@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise._compiled import compiled
+from discreet.compiled import compiled
 
 Lanes = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise._compiled import compiled
+from discreet.compiled import compiled
 from discreet.noise.coin import FINE, UNIT
 from discreet.noise.law import DiscreteGaussian, DiscreteLaplace
 

@@ -25,7 +25,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise._compiled import compiled
+from discreet.compiled import compiled
 from discreet.noise.coin import (
     COIN_ENDED,
     COIN_UNKNOWN,
@@ -50,7 +50,7 @@ from discreet.noise.recipe import (
     recipes_of,
 )
 from discreet.noise.select import PIECES_PER_WORD, piece, scale, uniform_below
-from discreet.noise.share import PIECE_BITS, Shares, pieces_of
+from discreet.noise.share import PIECE_BITS, Index, Shares, pieces_of
 from discreet.noise.tape import Words
 
 Integers = NDArray[np.int64]
@@ -61,13 +61,13 @@ _BATCH = 1 << 15
 
 
 def draw_by_rejection(
-    shares: Shares, kind: type[NoiseLaw], parameters: Sequence[Fraction], index: Integers
+    shares: Shares, kind: type[NoiseLaw], parameters: Sequence[Fraction], index: Index
 ) -> Integers:
     """Return one draw per element: element i from the law of `parameters[index[i]]`."""
     recipes = recipes_of(kind, parameters)
     out = np.empty(index.size, dtype=np.int64)
     for begin in range(0, index.size, _BATCH):
-        which = index[begin : begin + _BATCH]
+        which = index[begin : begin + _BATCH].astype(np.int64, copy=False)
         mine, drawn = shares.skip(begin), out[begin : begin + which.size]
         for place, words in _draw_batch(mine, recipes, which, drawn):
             law = kind(parameters[which[place]])

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.compiled import compiled
 from discreet.errors import BadInput
-from discreet.noise._compiled import compiled
 from discreet.noise.tape import Words
 
 PIECES_PER_WORD = 4

@@ -18,6 +18,7 @@ from discreet.noise.select import PIECES_PER_WORD
 from discreet.noise.tape import Randomness, Words
 
 Integers = NDArray[np.int64]
+Index = NDArray[np.integer]  # which law each element has; made a full word batch by batch
 
 PIECE_BITS = 16
 

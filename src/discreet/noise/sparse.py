@@ -23,7 +23,7 @@ from discreet.errors import BadInput
 from discreet.noise.exponential import Enclosure, power
 from discreet.noise.law import Ladder, Law, ladder_of
 from discreet.noise.share import Shares
-from discreet.noise.table import ranks_from_tables
+from discreet.noise.table import draw_ranks, prepare
 from discreet.noise.tape import Randomness
 
 Integers = NDArray[np.int64]
@@ -66,7 +66,7 @@ def _gaps(shares: Shares, laws: list[Digit], count: int, most: int) -> Integers:
     index = np.zeros(count, dtype=np.int64)
     for place, law in enumerate(laws):
         mine = shares._replace(purpose=f"{shares.purpose}/digit/{place}")
-        digits = ranks_from_tables(mine, [law], index)
+        digits = draw_ranks(mine, prepare([law]), index)
         worth = min(law.exponent, most + 1)
         gaps += np.minimum(digits, most // worth + 1) * worth
     return np.minimum(gaps, most)

@@ -20,16 +20,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise._compiled import compiled
+from discreet.compiled import compiled
 from discreet.noise.law import Ladder, Law
 from discreet.noise.select import piece
-from discreet.noise.share import PIECE_BITS, Shares
+from discreet.noise.share import PIECE_BITS, Index, Shares
 from discreet.noise.tape import Words
 
 Integers = NDArray[np.int64]
@@ -65,31 +64,34 @@ class Tables(NamedTuple):
     where: Integers
 
 
-def ranks_from_tables(shares: Shares, laws: Sequence[Law], index: Integers) -> Integers:
-    """Return one rank per element: that of element i drawn from `laws[index[i]]`."""
-    tables = tables_of(tuple(laws))
+class Prepared(NamedTuple):
+    """Laws and what is needed to draw from them."""
+
+    laws: Sequence[Law]
+    tables: Tables
+
+
+def draw_ranks(shares: Shares, prepared: Prepared, index: Index) -> Integers:
+    """Return one rank per element: that of element i drawn from law `index[i]`."""
     ranks = np.empty(index.size, dtype=np.int64)
     pending = np.empty(min(_BATCH, index.size), dtype=np.int64)
     for begin in range(0, index.size, _BATCH):
         end = min(begin + _BATCH, index.size)
-        which, out = index[begin:end], ranks[begin:end]
+        which = index[begin:end].astype(np.int64, copy=False)
+        out = ranks[begin:end]
         mine = shares.skip(begin)
         words, first = mine.pieces(which.size)
-        left = look_up(words, first, tables, which, out, pending)
+        left = look_up(words, first, prepared.tables, which, out, pending)
         if left:
-            _settle(mine, laws, tables, which, out, pending[:left])
+            _settle(mine, prepared, which, out, pending[:left])
     return ranks
 
 
 def _settle(
-    shares: Shares,
-    laws: Sequence[Law],
-    tables: Tables,
-    which: Integers,
-    out: Integers,
-    elements: Integers,
+    shares: Shares, prepared: Prepared, which: Integers, out: Integers, elements: Integers
 ) -> None:
     """Draw the elements that sixteen bits left open; `out` holds those bits."""
+    laws, tables = prepared
     leads, more = out[elements], shares.some("1", elements, 1)
     for j in look_up_more(more, leads, tables, which, out, elements):
         element = int(elements[j])
@@ -119,9 +121,8 @@ def decide(ladder: Ladder, bits: int) -> int:
     return rank
 
 
-@lru_cache(maxsize=2)
-def tables_of(laws: tuple[Law, ...]) -> Tables:
-    """Return the tables of several laws, with guides that fit the processor's cache together.
+def prepare(laws: Sequence[Law]) -> Prepared:
+    """Return laws with their tables, whose guides fit the processor's cache together.
 
     A law of many ranks needs wider entries, and more of them or its search is long.
     """
@@ -136,7 +137,7 @@ def tables_of(laws: tuple[Law, ...]) -> Tables:
     low = np.concatenate([each.low for each in edges])
     where = np.stack([ends - sizes, ends, slack], axis=1)
     guide = build_guide(low, where, bits)
-    return Tables(guide if long else guide.astype(np.int16), low, where)
+    return Prepared(laws, Tables(guide if long else guide.astype(np.int16), low, where))
 
 
 def edges_of(law: Law) -> Edges:

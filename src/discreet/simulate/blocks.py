@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from discreet.simulate._compiled import compiled
+from discreet.compiled import compiled
 from discreet.simulate.mixture import softmax
 from discreet.simulate.model import load_model
 from discreet.simulate.plan import Plan

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from discreet.simulate._compiled import compiled
+from discreet.compiled import compiled
 from discreet.simulate.blocks import Blocks, draw_blocks
 from discreet.simulate.derive import derive_households, find_donors, number_residents
 from discreet.simulate.household import draw_housing, fill_households, fill_quarters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.simulate._compiled import compiled
+from discreet.compiled import compiled
 from discreet.simulate.records import Record
 
 Floats = npt.NDArray[np.float64]

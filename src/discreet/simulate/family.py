@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.simulate._compiled import compiled
+from discreet.compiled import compiled
 from discreet.simulate.draws import pick
 from discreet.simulate.records import FEMALE, MALE, Record, Rows
 

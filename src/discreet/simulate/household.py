@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.simulate._compiled import compiled
+from discreet.compiled import compiled
 from discreet.simulate.draws import draw_origin, draw_size, is_hispanic, pick, race_code
 from discreet.simulate.family import relate
 from discreet.simulate.records import (

@@ -21,6 +21,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.compiled import compiled
 from discreet.errors import BadInput
 from discreet.noise import (
     LARGEST_BOUND,
@@ -28,7 +29,6 @@ from discreet.noise import (
     Chance,
     Randomness,
     Words,
-    compiled,
     select_each,
     shuffle,
 )
