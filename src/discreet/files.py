@@ -112,13 +112,20 @@ def write_json(path: Path, value: Any, mode: int = 0o644) -> None:
 
 def write_yaml(path: Path, value: Any, mode: int = 0o644) -> None:
     """Write `value` as block-style YAML in the order given."""
-    text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    text = yaml.dump(value, Dumper=_PlainDumper, sort_keys=False, allow_unicode=True)
     write_text(path, text, mode)
 
 
 # The loader and dumper in C, twenty times faster, wherever PyYAML was built with them.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _PlainDumper(_Dumper):  # type: ignore[misc]
+    """Dumper that writes a value again where YAML would write an alias."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
 
 
 class _StrictLoader(_Loader):  # type: ignore[misc]

@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -73,7 +74,21 @@ def test_pages_outside_docs_show_only_known_commands(name: str) -> None:
     blocks = SHELL_BLOCK.findall(text)
     assert len(PLAIN_FENCE.findall(text)) == len(blocks), f"{name} may show shell commands only"
     commands = {line.split("#")[0].strip() for block in blocks for line in block.splitlines()}
-    assert commands - {""} <= set(ALLOWED)
+    # Commands of discreet itself are run, in order, by the test below.
+    assert {c for c in commands - {""} if not c.startswith("discreet ")} <= set(ALLOWED)
+
+
+def test_the_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
+    shutil.copytree(
+        ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("*-*", "census")
+    )
+    lines = (ROOT / "README.md").read_text().splitlines()
+    commands = [line.split("#")[0].split() for line in lines if line.startswith("discreet ")]
+    assert len(commands) >= 3
+    for command in commands:
+        program = [sys.executable, "-m", *command]
+        done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("command", ALLOWED)

@@ -52,6 +52,9 @@ def test_yaml_and_json_round_trip(tmp_path):
     value = {"b": ["01", 1, None], "a": {"x": "é"}}
     write_yaml(tmp_path / "x.yaml", value)
     assert read_yaml(tmp_path / "x.yaml") == value
+    shared = ["01"]
+    write_yaml(tmp_path / "y.yaml", {"a": shared, "b": shared})
+    assert read_yaml(tmp_path / "y.yaml") == {"a": ["01"], "b": ["01"]}
     write_json(tmp_path / "x.json", value)
     assert (tmp_path / "x.json").read_text().index('"a"') < 10
 

@@ -65,7 +65,7 @@ def test_a_release_is_a_function_of_its_values(tmp_path):
         for name in ("units", "persons")
     }
     history = Census(
-        census.schema, engine, census.geography, shuffled["units"], shuffled["persons"], "released"
+        census.schema, engine, census.geography, shuffled["units"], shuffled["persons"], "simulated"
     )
     nobody = engine.from_numpy(
         {"unit_id": np.array([-1]), "block": np.array(["0" * 15], dtype=object)}
