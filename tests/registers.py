@@ -71,6 +71,7 @@ def request(specification, name="r1", **other):
     fields = {
         "collection": "census-2030",
         "version": "v1",
+        "fingerprint": hashed("v1"),
         "release_id": name,
         "run_id": f"run-{name}",
         "configuration_hash": hashed("configuration"),
@@ -94,7 +95,7 @@ def opened(path, limit="1", **other):
     """Return a new register with one collection and its original file."""
     register = Register.create(path, clock=ticking())
     register.open_collection(collection(limit, **other))
-    register.add_version("census-2030", "v1", "original")
+    register.add_version("census-2030", "v1", "original", hashed("v1"))
     return register
 
 

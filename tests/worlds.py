@@ -53,9 +53,9 @@ def us_census(
         for place, (age, sex, race) in enumerate(members):
             persons.append((number, age, sex, race, "1", "20" if place == 0 else "33"))
     if extras:
-        units.append((900, codes[0], "vacant", "1", None, None))
-        units.append((901, codes[-1], "group_quarters", None, "301", None))
-        persons.append((901, 88, "2", "01", "1", "37"))
+        units.append((9_000_000, codes[0], "vacant", "1", None, None))
+        units.append((9_000_001, codes[-1], "group_quarters", None, "301", None))
+        persons.append((9_000_001, 88, "2", "01", "1", "37"))
     if order is not None:
         units = [units[i] for i in order]
     names = ["unit_id", "block", "kind", "vacancy", "gq_type", "tenure"]

@@ -46,18 +46,27 @@ def atomic_file(path: Path, mode: int = 0o644) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def atomic_folder(path: Path, mode: int = 0o700) -> Iterator[Path]:
+def atomic_folder(path: Path, mode: int = 0o700, tag: str | None = None) -> Iterator[Path]:
     """Yield a new folder that becomes `path` on success and vanishes on failure.
 
     `path` must not exist or must be empty: results are never merged with what an
-    earlier run left behind.
+    earlier run left behind. A killed process leaves its temporary folder; with a `tag`
+    the next one with the same tag finds and removes it. Files and folders inside get
+    the rights of `mode`, whatever the umask says.
     """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise BadInput(f"{path.name} exists and is not empty. Choose another folder or delete it.")
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    if tag is None:
+        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    else:
+        temporary = path.parent / f".{path.name}.{tag}.part"
+        remove_folder(temporary)
+        temporary.mkdir(mode=0o700)
     try:
         yield temporary
+        for inside in temporary.rglob("*"):
+            inside.chmod(mode if inside.is_dir() else mode & 0o666)
         temporary.chmod(mode)
         sync_folder(temporary)
         if path.exists():
@@ -66,6 +75,20 @@ def atomic_folder(path: Path, mode: int = 0o700) -> Iterator[Path]:
         _sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder and all it holds, if it is there; failing to is an error."""
+    if path.is_dir():
+        shutil.rmtree(path)
+
+
+def folder_hash(folder: Path) -> str:
+    """Return one hash over the names and contents of all files of a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(f"{path.relative_to(folder)}\n{sha256_file(path)}\n".encode())
+    return digest.hexdigest()
 
 
 def sync_folder(folder: Path) -> None:

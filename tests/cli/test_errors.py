@@ -108,7 +108,9 @@ def test_an_interrupt_ends_with_130_and_leaves_nothing(tmp_path: Path) -> None:
     out, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert out == ""
-    assert errors.splitlines()[-1] == "error: interrupted; nothing was written."
+    assert errors.splitlines()[-1] == (
+        "error: interrupted. Nothing half-written is left; a run can go on with --resume."
+    )
     assert "Traceback" not in errors
     assert list(tmp_path.iterdir()) == []
 

@@ -338,6 +338,21 @@ def test_a_newer_format_is_refused(case, engine, tmp_path):
         Release.open(tmp_path / "release")
 
 
+@pytest.mark.parametrize("damage", ["mode", "extra file", "missing file"])
+def test_a_changed_manifest_is_refused(case, engine, tmp_path, damage):
+    census = case.census(engine)
+    folder = protect(case.mechanism(census), census, trial(1), tmp_path / "release").folder
+    if damage == "mode":
+        text = (folder / "release.yaml").read_text()
+        (folder / "release.yaml").write_text(text.replace("mode: design", "mode: release"))
+    elif damage == "extra file":
+        (folder / "more.txt").write_text("x")
+    else:
+        next(folder.rglob("*.parquet")).unlink()
+    with pytest.raises(UnreadableFile):
+        Release.open(folder)
+
+
 # -- repeating ------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from discreet.census import Census, Table, categories, load_schema
+from discreet.census.declarations import Recode
 from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.mechanisms import NoisyTables, mechanism, protect
@@ -127,10 +128,19 @@ def test_a_table_of_persons_by_their_household_would_break_the_bound():
     )
     assert sum(abs(before.get(k, 0) - after.get(k, 0)) for k in before | after) == 5
     schema = load_schema("us-decennial")
-    changed = schema.model_copy(update={"tables": [*schema.tables, shell]})
-    parameters = {"noise": "gaussian", "budget": "1", "queries": [query("X", "state", "1")]}
-    with pytest.raises(BadInput, match="belongs to the unit"):
-        mechanism("noisy-tables", changed, parameters)
+    # Hidden behind a computed column of persons it is refused all the same.
+    hidden = {"lives": Recode(of="size", bins={"1-2": (1, 2), "3+": (3, None)})}
+    shell2 = Table(name="Y", title="y", count="persons", by=["lives"], levels=["state"])
+    changed = schema.model_copy(
+        update={
+            "tables": [*schema.tables, shell, shell2],
+            "computed_persons": {**schema.computed_persons, **hidden},
+        }
+    )
+    for table in ("X", "Y"):
+        parameters = {"noise": "gaussian", "budget": "1", "queries": [query(table, "state", "1")]}
+        with pytest.raises(BadInput, match="depends on the unit"):
+            mechanism("noisy-tables", changed, parameters)
 
 
 def query(table: str, level: str, share: str) -> dict:
@@ -149,7 +159,7 @@ def query(table: str, level: str, share: str) -> dict:
         ({"queries": [query("H4", "conty", "1")]}, "Did you mean 'county'"),
         ({"queries": [query("H4", "county", "1/2"), query("P1", "county", "1/2")]}, "the same"),
         ({"queries": [query("H4", "county", "1/2")] * 2}, "twice"),
-        ({"queries": [query("P5", "county", "1")]}, "belongs to the unit"),
+        ({"queries": [query("P5", "county", "1")]}, "depends on the unit"),
     ],
 )
 def test_bad_parameters_get_one_clear_error(changes, says):

@@ -1,5 +1,6 @@
 """Every release is weighed before it is drawn, exactly, and refused by a named rule."""
 
+import re
 from fractions import Fraction
 
 import pytest
@@ -97,16 +98,17 @@ def test_pure_releases_are_converted_one_by_one_in_an_account_of_rho2(register):
 
 
 def test_versions_of_a_collection_share_its_account(register):
-    register.add_version("census-2030", "v2", "corrected", "after the recount")
-    register.add_version("census-2030", "sample", "extract")
+    register.add_version("census-2030", "v2", "corrected", hashed("v2"), "after the recount")
+    register.add_version("census-2030", "sample", "extract", hashed("sample"))
     register.reserve(request(rho2("1/2"), "a"))
-    register.reserve(request(rho2("1/2"), "b", version="v2"))
-    refused(register, "over budget", request(rho2(TINY), "c", version="sample"))
+    register.reserve(request(rho2("1/2"), "b", version="v2", fingerprint=hashed("v2")))
+    third = request(rho2(TINY), "c", version="sample", fingerprint=hashed("sample"))
+    refused(register, "over budget", third)
 
 
 def test_two_collections_do_not_share_one(register):
     register.open_collection(collection(name="health-survey"))
-    register.add_version("health-survey", "v1", "original")
+    register.add_version("health-survey", "v1", "original", hashed("v1"))
     register.reserve(request(rho2(1), "a"))
     register.reserve(request(rho2(1), "a", collection="health-survey", run_id="other"))
     assert [c.id for c in register.collections()] == ["census-2030", "health-survey"]
@@ -138,6 +140,20 @@ def test_unknown_collections_and_versions_are_refused_with_a_suggestion(register
     assert "Known: v1" in text
 
 
+def test_a_release_is_made_from_the_declared_file_only(register):
+    register.add_version("census-2030", "v2", "corrected", hashed("v2"))
+    changed = hashed("v1, edited once more")
+    for wanted in (
+        request(rho2(0), fingerprint=changed),
+        request(rho2(0), version="v2"),  # the declared file of another version
+    ):
+        text = refused(register, "another file", wanted)
+        assert f"not the file that was declared as version {wanted.version}. Declare a" in text
+        assert not re.search(r"[0-9a-f]{12}", text)
+    register.add_version("census-2030", "v3", "corrected", changed)
+    register.reserve(request(rho2(0), version="v3", fingerprint=changed))
+
+
 @pytest.mark.parametrize(
     "kept",
     [
@@ -159,7 +175,7 @@ def test_the_order_of_conditions_in_an_invariant_does_not_matter(tmp_path):
     with Register.create(tmp_path / "r.db") as register:
         declared = collection().model_copy(update={"invariants": (there,)})
         register.open_collection(declared)
-        register.add_version("census-2030", "v1", "original")
+        register.add_version("census-2030", "v1", "original", hashed("v1"))
         register.reserve(request(rho2(0, keeps=[there]), "a"))
         register.reserve(request(rho2(0, keeps=[back]), "b"))
         assert register.total("census-2030").composition.weakenings == ()
@@ -216,11 +232,12 @@ def test_a_release_id_belongs_to_one_run(register):
         {"specification": rho2("1/4")},
         {"release_id": "other"},
         {"version": "v2"},
+        {"fingerprint": hashed("v2")},
         {"accept_no_guarantee": "why not"},
     ],
 )
 def test_a_run_asks_for_one_thing_only(register, change):
-    register.add_version("census-2030", "v2", "corrected")
+    register.add_version("census-2030", "v2", "corrected", hashed("v2"))
     wanted = request(rho2("1/8"))
     register.reserve(wanted)
     refused(register, "run id in use", wanted.model_copy(update=change))
@@ -389,7 +406,7 @@ def test_no_amount_stands_without_unit_premetric_and_invariants(register):
     ):
         assert needed in text
     line = register.entries()[-1].describe()
-    assert "rho^2 = 0.3333 per household record, normalised-renyi, exact: households by" in line
+    assert "rho^2 = 0.3334 per household record, normalised-renyi, exact: households by" in line
 
 
 def test_every_entry_has_a_line(register):
@@ -404,6 +421,8 @@ def test_every_entry_has_a_line(register):
     assert len(lines) == 11
     assert all("\n" not in line for line in lines)
     assert "2031-01-01 00:01:00 UTC" in lines[0]
+    for internal in (hashed("draw"), hashed("v1")):
+        assert internal[:12] not in "".join(lines)
 
 
 # --- bad input ----------------------------------------------------------------------------------
@@ -414,11 +433,12 @@ def test_every_entry_has_a_line(register):
     [
         lambda r: r.approve("census-2030", "abc", "Ada"),
         lambda r: r.approve("census-2030", hashed("c"), " "),
-        lambda r: r.add_version("census-2030", "../v2", "corrected"),
-        lambda r: r.add_version("census-2030", "v2", "copy"),
-        lambda r: r.add_version("census-2030", "v1", "corrected"),
-        lambda r: r.add_version("census-2030", "v2", "original"),
-        lambda r: r.add_version("nothing", "v2", "original"),
+        lambda r: r.add_version("census-2030", "../v2", "corrected", hashed("v2")),
+        lambda r: r.add_version("census-2030", "v2", "copy", hashed("v2")),
+        lambda r: r.add_version("census-2030", "v1", "corrected", hashed("v2")),
+        lambda r: r.add_version("census-2030", "v2", "corrected", "not a hash"),
+        lambda r: r.add_version("census-2030", "v2", "original", hashed("v2")),
+        lambda r: r.add_version("nothing", "v2", "original", hashed("v2")),
         lambda r: r.open_collection(collection()),
         lambda r: r.commit(r.reserve(request(rho2(0))), "not a hash"),
         lambda r: r.add_external("census-2030", "t", rho2(0), "", "n"),

@@ -232,6 +232,10 @@ def undeclare(bodies):
     bodies[1]["event"]["opened"]["invariants"] = []
 
 
+def swap_the_file(bodies):
+    bodies[3]["event"]["request"]["fingerprint"] = hashed("another file")
+
+
 def hide_the_void(bodies):
     budget = bodies[3]["event"]["request"]["specification"]["budget"]
     budget["amount"] = {"kind": "none", "reason": "r"}
@@ -244,6 +248,7 @@ def hide_the_void(bodies):
         (spend_more, "entry 8 breaks a rule: over budget"),
         (lower_limit, "entry 8 breaks a rule: over budget"),
         (undeclare, "entry 4 breaks a rule: undeclared invariant"),
+        (swap_the_file, "entry 4 breaks a rule: another file"),
         (hide_the_void, "entry 4 breaks a rule: wrong total"),
         (lambda bodies: bodies.pop(3), "entry 4 breaks a rule: unknown run"),
         (lambda bodies: bodies.pop(2), "entry 3 breaks a rule: unknown version"),

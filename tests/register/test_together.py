@@ -194,7 +194,7 @@ def test_pure_accounts_add_up_as_a_product(ratios):
         path = Path(folder) / "register.db"
         with Register.create(path, clock=ticking()) as register:
             register.open_collection(collection("5/2", unit="epsilon"))
-            register.add_version("census-2030", "v1", "original")
+            register.add_version("census-2030", "v1", "original", hashed("v1"))
             product = Fraction(1)
             for number, ratio in enumerate(ratios):
                 wanted = request(pure(ratio), f"r{number}")

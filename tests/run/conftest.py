@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from discreet.engine import Engine
+from discreet.files import folder_hash
 from discreet.mechanisms import mechanism
 from discreet.register import Collection, Register
 from worlds import us_census, write_census
@@ -87,7 +88,7 @@ def write_register(path: Path, made, limit: str) -> None:
                 approvals_required=0,
             )
         )
-        register.add_version("tiny-2026", "edited", "original")
+        register.add_version("tiny-2026", "edited", "original", folder_hash(path.parent / "census"))
 
 
 @pytest.fixture

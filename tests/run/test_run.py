@@ -3,15 +3,17 @@
 import shutil
 from pathlib import Path
 
+import narwhals as nw
 import pytest
 import yaml
 
 from discreet.census import Census
+from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.mechanisms import Release
 from discreet.noise import tape
 from discreet.register import Refused, Register
-from discreet.run import CorruptDraw, plan, run
+from discreet.run import CorruptDraw, approval_hash, plan, publish, run
 from worlds import folder_bytes
 
 
@@ -150,7 +152,7 @@ STEPS = {
     "before the draw": "discreet.run.runner.make_draw",
     "before the commit": "discreet.run.ledger.FileLedger.commit",
     "before publishing": "discreet.run.runner.publish_draw",
-    "while publishing": "discreet.mechanisms.steps.write_yaml",
+    "while publishing": "discreet.mechanisms.contract.ReleaseHeader.sealed",
 }
 
 
@@ -168,7 +170,26 @@ def test_resuming_equals_never_having_stopped(configure, name, tmp_path, monkeyp
     assert not (tmp_path / "out").exists()
     run(config, seed=4, resume=True)
     assert folder_bytes(tmp_path / "out") == whole
+    assert (tmp_path / "work" / "draw").exists() == (name == "noisy-tables")
+    assert not (tmp_path / "work" / "purged").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["census", "out", "run.yaml", "work"]
+
+
+@pytest.mark.parametrize("moment", ["before", "during"])
+def test_a_kill_while_purging_is_finished_by_resuming(configure, tmp_path, monkeypatch, moment):
+    config = configure("permutation-swapping", "release")
+    with monkeypatch.context() as patched:
+        crash_at(patched, "discreet.run.runner.Path.rename")
+        with pytest.raises(Crash):
+            run(config)
+    published = folder_bytes(tmp_path / "out")
+    if moment == "during":
+        (tmp_path / "work" / "draw").rename(tmp_path / "work" / "purged")
+        (tmp_path / "work" / "purged" / "draw.yaml").unlink()
+    run(config, resume=True)
+    assert folder_bytes(tmp_path / "out") == published
+    assert not (tmp_path / "work" / "draw").exists()
+    assert not (tmp_path / "work" / "purged").exists()
 
 
 def test_a_committed_draw_is_not_made_again(configure, name, tmp_path, monkeypatch):
@@ -242,7 +263,7 @@ def test_changed_circumstances_are_named(configure, name, tmp_path, monkeypatch)
     with pytest.raises(BadInput, match="the seed"):
         run(config, seed=5, resume=True)
     text = config.read_text()
-    config.write_text(text + "\nmemory_limit: 1GB\n")
+    config.write_text(text.replace("release: first", "release: second"))
     with pytest.raises(BadInput, match="the configuration"):
         run(config, seed=4, resume=True)
     config.write_text(text)
@@ -254,6 +275,7 @@ def test_changed_circumstances_are_named(configure, name, tmp_path, monkeypatch)
     with pytest.raises(BadInput, match="the census"):
         run(config, seed=4, resume=True)
     (tmp_path / "census" / "extra.txt").unlink()
+    config.write_text(text + "\nmemory_limit: 1GB\n")  # changes no result
     run(config, seed=4, resume=True)
 
 
@@ -262,6 +284,66 @@ def test_a_second_run_does_not_begin_in_a_used_folder(configure, name):
     run(config, seed=1)
     with pytest.raises(BadInput, match="--resume"):
         run(config, seed=1)
+
+
+def test_a_run_does_not_take_another_release_for_its_own(configure, tmp_path, monkeypatch):
+    config = configure("permutation-swapping", "release")
+    with monkeypatch.context() as patched:
+        crash_at(patched, "discreet.run.runner.publish_draw")
+        with pytest.raises(Crash):
+            run(config)
+    text = config.read_text()
+    config.write_text(
+        text.replace("release: first", "release: second").replace("work: work", "work: work2")
+    )
+    run(config)
+    config.write_text(text)
+    with pytest.raises(BadInput, match="another release"):
+        run(config, resume=True)
+    assert (tmp_path / "work" / "draw").exists()
+    shutil.rmtree(tmp_path / "out")
+    run(config, resume=True)
+    assert committed(tmp_path).count("commit") == 2
+
+
+def test_only_committed_draws_are_published(configure, name, tmp_path, monkeypatch):
+    config = configure(name, "release")
+    with monkeypatch.context() as patched:
+        crash_at(patched, "discreet.run.ledger.RegisterLedger.commit")
+        with pytest.raises(Crash):
+            run(config)
+    with pytest.raises(BadInput, match="no committed draw"):
+        publish(config)
+    with monkeypatch.context() as patched:
+        crash_at(patched, "discreet.run.runner.publish_draw")
+        with pytest.raises(Crash):
+            run(config, resume=True)
+    shutil.rmtree(tmp_path / "census")  # not needed any more
+    assert publish(config).header.mode == "release"
+
+
+def test_an_approval_covers_the_census_and_its_schema(configure, tmp_path):
+    config = configure("permutation-swapping", "release")
+    before = approval_hash(config)
+    schema = tmp_path / "census" / "schema.yaml"
+    schema.write_text(schema.read_text().replace("title: United States", "title: Other"))
+    assert approval_hash(config) != before
+    with pytest.raises(Refused, match="declared"):
+        run(config)
+
+
+def test_a_census_that_counts_twice_is_refused_before_it_is_charged(configure, name, tmp_path):
+    config = configure(name, "release")
+    engine = Engine()
+    units = tmp_path / "census" / "units.parquet"
+    frame = engine.read_parquet(units)
+    twice = engine.materialise(nw.concat([frame, frame.filter(nw.col("unit_id") == 1)]))
+    engine.write_parquet(twice, units)
+    with pytest.raises(BadInput, match="repeat a unit_id"):
+        plan(config)
+    with pytest.raises(BadInput, match="repeat a unit_id"):
+        run(config)
+    assert "reservation" not in committed(tmp_path)
 
 
 def test_resume_without_a_run_is_refused(configure, name):

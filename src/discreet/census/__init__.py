@@ -6,6 +6,7 @@ This room knows nothing of mechanisms, budgets or noise.
 from discreet.census.categories import categories, cells_per_area
 from discreet.census.census import SIMULATED, Census, Header, Origin, as_data, write_header
 from discreet.census.condition import Condition, columns_of, to_expression
+from discreet.census.consistency import made_from
 from discreet.census.declarations import Table, TableName, Variable
 from discreet.census.findings import Finding, Findings, InvalidCensus, Waiver, read_waivers
 from discreet.census.ingest import IngestReport, ingest
@@ -13,6 +14,7 @@ from discreet.census.keys import key_columns, with_person_key
 from discreet.census.layout import Layout, load_layout
 from discreet.census.records import person_columns, unit_columns, unit_records
 from discreet.census.schema import Schema, load_schema, read_schema
+from discreet.census.structure import check_structure
 from discreet.census.validate import validate
 
 __all__ = [
@@ -34,11 +36,13 @@ __all__ = [
     "as_data",
     "categories",
     "cells_per_area",
+    "check_structure",
     "columns_of",
     "ingest",
     "key_columns",
     "load_layout",
     "load_schema",
+    "made_from",
     "person_columns",
     "read_schema",
     "read_waivers",

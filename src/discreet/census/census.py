@@ -37,6 +37,7 @@ class Header(Strict):
     schema_name: str
     origin: Origin
     note: str = ""
+    mode: Literal["design", "trial", "release", ""] = ""
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,11 @@ class Census:
     """
 
     schema: Schema
-    engine: Engine
-    geography: Frame
-    units: Frame | None
-    persons: Frame | None
+    engine: Engine = field(repr=False)
+    # Never shown: printing a frame prints records.
+    geography: Frame = field(repr=False)
+    units: Frame | None = field(repr=False)
+    persons: Frame | None = field(repr=False)
     origin: Origin
     folder: Path | None = None
     note: str = ""

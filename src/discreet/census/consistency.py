@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from discreet.census.schema import Schema
 
 #: Columns the model itself owns; a schema may not declare them.
-RESERVED = frozenset({"unit_id", "person_key", "donor_id", "row", "any", "all", "not", "same"})
+RESERVED = frozenset(
+    {"unit_id", "person_key", "donor_id", "row", "any", "all", "not", "same"}
+    | {"area", "count", "value", "variance"}
+)
 
 
 def problems(schema: Schema) -> Iterator[str]:
@@ -36,10 +39,11 @@ def problems(schema: Schema) -> Iterator[str]:
     if kind is None or kind.codes is None or not kind.required:
         yield "units.kind: must be a required variable with codes"
     else:
-        for group in (schema.kinds.occupied, schema.kinds.vacant, schema.kinds.collective):
-            for code in group:
-                if code not in kind.codes:
-                    yield "kinds: names a code that units.kind does not have"
+        kinds = schema.kinds
+        named = [*kinds.occupied, *kinds.vacant, *kinds.collective]
+        # Every unit is swapped or declared fixed: a kind outside all groups would be neither.
+        if sorted(named) != sorted(kind.leaves):
+            yield "kinds: must name every code of units.kind exactly once"
     for place, where, cond in _conditions(schema):
         for problem in condition.check(cond, functools.partial(_entry, schema, place)):
             yield f"{where}: {problem}"
@@ -199,3 +203,20 @@ def needs(schema: Schema, place: TableName, name: str) -> frozenset[str]:
         taken = {case.take for case in computed.cases if case.take is not None}
         return frozenset(taken).union(*(condition.columns_of(c.when) for c in computed.cases))
     return frozenset()
+
+
+def made_from(schema: Schema, column: str) -> frozenset[str]:
+    """Return every column a person's column is made from, itself included, however indirectly."""
+    found: set[str] = set()
+    todo = [column]
+    while todo:
+        name = todo.pop()
+        if name in found:
+            continue
+        found.add(name)
+        if schema.home(name, "persons") == "persons":
+            variable = schema.persons.get(name)
+            if variable is not None and variable.derive is not None:
+                todo.append(variable.derive)
+            todo += needs(schema, "persons", name)
+    return frozenset(found)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
 
 from discreet.config import Strict
 
@@ -38,6 +39,7 @@ class Variable(Strict):
     `required` columns must exist; others are optional. Where a column exists its
     values may not be missing unless `missing: true`, or unless `only` names the
     condition under which the value is present (and elsewhere it must be missing).
+    Geography is public unless a column of it is `confidential`; that one is never released.
     """
 
     title: str = ""
@@ -50,6 +52,7 @@ class Variable(Strict):
     missing: bool = False
     only: dict[str, Any] | None = None
     derive: Name | None = None
+    confidential: bool = False
     simulate: dict[str, Any] | None = None
 
     @model_validator(mode="after")
@@ -72,6 +75,8 @@ class Variable(Strict):
                 raise ValueError("pattern is not a regular expression") from None
         if (self.min is not None or self.max is not None) and self.number is None:
             raise ValueError("min and max are for numbers")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError("min is above max")
         return self
 
     @property
@@ -97,12 +102,20 @@ class Variable(Strict):
         return "text" if self.number is None else self.number
 
 
+def _regular(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error:
+        raise ValueError("pattern is not a regular expression") from None
+    return pattern
+
+
 class Level(Strict):
     """One level of the spine, or one kind of area outside it."""
 
     name: Name
     title: str = ""
-    pattern: str = ".+"
+    pattern: Annotated[str, AfterValidator(_regular)] = ".+"
     simulate: dict[str, Any] | None = None
 
 
@@ -119,6 +132,10 @@ class Recode(Strict):
     def _one_way(self) -> Recode:
         if (self.bins is not None) + (self.groups is not None) + self.roll_up != 1:
             raise ValueError("a recode has exactly one of bins, groups, roll_up")
+        limits = sorted(self.bins.values(), key=lambda limit: limit[0]) if self.bins else []
+        for (_, high), (low, _) in itertools.pairwise(limits):
+            if high is None or high >= low:
+                raise ValueError("bins overlap")
         return self
 
 

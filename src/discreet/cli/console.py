@@ -16,7 +16,7 @@ from typing import Annotated, Any, ParamSpec, TextIO
 
 import typer
 
-from discreet.errors import EXIT_FAILED, DiscreetError
+from discreet.errors import EXIT_BAD_INPUT, EXIT_FAILED, DiscreetError
 
 Arguments = ParamSpec("Arguments")
 
@@ -71,19 +71,29 @@ def _noting_interrupts() -> Iterator[list[int]]:
         seen.append(number)
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, note)
+    # A polite end (TERM, HUP) must clean up as Ctrl-C does.
+    ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(end, note) for end in ends]
     try:
         yield seen
     finally:
-        signal.signal(signal.SIGINT, before)
+        for end, handler in zip(ends, before, strict=True):
+            signal.signal(end, handler)
 
 
 def _told(error: BaseException, interrupted: bool) -> tuple[str, int]:
     """Return the message and the exit code of an error."""
     if interrupted or isinstance(error, KeyboardInterrupt):
-        return "interrupted; nothing was written.", EXIT_INTERRUPTED
+        text = "interrupted. Nothing half-written is left; a run can go on with --resume."
+        return text, EXIT_INTERRUPTED
     if isinstance(error, DiscreetError):
         return str(error), error.exit_code
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}. Check the path and its rights.", EXIT_BAD_INPUT
+    if type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb", "narwhals"):
+        text = f"the data do not have the types their schema says ({type(error).__name__})."
+        return f"{text} Run `discreet validate`.", EXIT_BAD_INPUT
     if os.environ.get("DISCREET_DEBUG") == "1":
         traceback.print_exception(error)
     return (

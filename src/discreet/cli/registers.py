@@ -12,6 +12,7 @@ from discreet.errors import EXIT_FAILED
 
 File = Annotated[Path, typer.Argument(metavar="REGISTER", help="The register's file.")]
 Collection = Annotated[str, typer.Argument(help="The id of the collection.")]
+Release = Annotated[str, typer.Argument(help="The id of the release.")]
 By = Annotated[str, typer.Option(help="Who says so.")]
 
 registers = typer.Typer(
@@ -38,22 +39,31 @@ def open_collection(
     print(f"{register}: opened {declared.id}")
 
 
-@registers.command(epilog="Example: discreet register version register.sqlite tiny-2026 edited")
+@registers.command(
+    epilog="Example: discreet register version register.sqlite tiny-2026 edited --census census"
+)
 @guarded
 def version(
     register: File,
     collection: Collection,
     version: Annotated[str, typer.Argument(help="The id of the version.")],
+    census: Annotated[Path, typer.Option(help="The folder of the census that it is.")],
     kind: Annotated[
         Literal["original", "corrected", "extract"], typer.Option(help="What it is.")
     ] = "original",
     note: Annotated[str | None, typer.Option(help="Anything worth knowing.")] = None,
 ) -> None:
-    """Declare a file of a collection from which releases will be made."""
-    from discreet.register import Register
+    """Declare a file of a collection from which releases will be made.
 
+    Its hash is kept in the register: a run on any other file is refused.
+    """
+    from discreet.census import Census
+    from discreet.register import Register
+    from discreet.run import folder_hash
+
+    Census.open(census)  # a folder that is no census, or none at all, has a hash too
     with Register.open(register) as book:
-        book.add_version(collection, version, kind, note)
+        book.add_version(collection, version, kind, folder_hash(census), note)
     print(f"{register}: {collection} has version {version}")
 
 
@@ -81,7 +91,12 @@ def show(
                     "reserved": None if total.void else str(total.reserved),
                     "void": list(total.void),
                     "entries": [
-                        {"sequence": e.sequence, "time": e.time.isoformat(), "kind": e.event.kind}
+                        {
+                            "sequence": e.sequence,
+                            "time": e.time.isoformat(),
+                            "kind": e.event.kind,
+                            "hash": e.hash,
+                        }
                         for e in entries[name]
                     ],
                 }
@@ -92,7 +107,7 @@ def show(
     for name, total in totals.items():
         print(total.describe())
         for entry in entries[name]:
-            print(f"  {entry.sequence:4}  {entry.time:%Y-%m-%d %H:%M}  {entry.describe()}")
+            print(f"{entry.describe()}  [{entry.hash[:12]}]")
 
 
 @registers.command(epilog="Example: discreet register add register.sqlite tiny-2026 made.yaml ...")
@@ -125,17 +140,39 @@ def approve(
     config: Annotated[Path, typer.Argument(help="The configuration that is approved.")],
     by: By,
 ) -> None:
-    """Record that a person agrees to exactly this configuration."""
+    """Record that a person agrees to exactly this configuration, census and code."""
     from discreet.errors import BadInput
     from discreet.register import Register
-    from discreet.run import read_config
+    from discreet.run import approval_hash, read_config
 
     agreed = read_config(config)
     if agreed.account is None:
         raise BadInput(f"{config.name} names no account, so there is nothing to approve.")
+    approved = approval_hash(config)
     with Register.open(register) as book:
-        made = book.approve(agreed.account.collection, agreed.hash(), by)
-    print("approved" if made else "approved before", agreed.hash())
+        made = book.approve(agreed.account.collection, approved, by)
+    print("approved" if made else "approved before", approved)
+
+
+@registers.command(
+    epilog="Example: discreet register cancel register.sqlite tiny-2026 first --reason mistaken"
+)
+@guarded
+def cancel(
+    register: File,
+    collection: Collection,
+    release: Release,
+    reason: Annotated[str, typer.Option(help="Why it will not be used.")],
+) -> None:
+    """Give back a reservation that was never committed.
+
+    Only if nothing was drawn for it, or the draw was deleted unread.
+    """
+    from discreet.register import Register
+
+    with Register.open(register) as book:
+        book.cancel(book.reservation(collection, release), reason)
+        print(book.total(collection).describe())
 
 
 @registers.command(epilog="Example: discreet register verify register.sqlite")
@@ -162,7 +199,7 @@ def verify(register: File, as_json: Json = False) -> None:
 def sign_off(
     register: File,
     collection: Collection,
-    release: Annotated[str, typer.Argument(help="The id of the release.")],
+    release: Release,
     out: Annotated[Path, typer.Argument(help="The page to write.")],
 ) -> None:
     """Write the one-page document that is signed for a release."""

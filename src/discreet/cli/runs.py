@@ -40,12 +40,12 @@ def run(
                 {
                     "release": planned.config.release,
                     "mode": planned.config.mode,
-                    "configuration": planned.config.hash(),
+                    "approval": planned.approval,
                     "specification": planned.specification.model_dump(mode="json"),
                 }
             )
             return
-        print(f"{planned.describe()}\nConfiguration: {planned.config.hash()}")
+        print(f"{planned.describe()}\nTo be approved: {planned.approval}")
         return
     with progress() as shown:
         shown(0.0, "starting")
@@ -59,17 +59,14 @@ def run(
 
 
 @guarded
-def publish(
-    draw: Annotated[Path, typer.Argument(help="The folder of a committed draw.")],
-    out: Annotated[Path, typer.Argument(help="New folder for the release.")],
-) -> None:
-    """Publish a draw again; the census is not needed and not opened."""
-    from discreet.mechanisms import publish_draw
+def publish(config: Config) -> None:
+    """Publish the committed draw of a run; the census is not needed and not opened."""
+    from discreet.run import publish as publish_run
 
-    print(publish_draw(draw, out).folder)
+    print(publish_run(config).folder)
 
 
 def add_to(app: typer.Typer) -> None:
     """Add these commands."""
     app.command(epilog="Example: discreet run examples/swap.yaml --dry-run")(run)
-    app.command(epilog="Example: discreet publish work/draw public")(publish)
+    app.command(epilog="Example: discreet publish examples/swap.yaml")(publish)

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import DiscreetError, UnreadableFile
-from discreet.files import atomic_file, private_folder
+from discreet.files import FORMAT_VERSION, atomic_file, private_folder
 
 Frame = nw.LazyFrame[Any]
 Array = npt.NDArray[Any]
@@ -254,7 +254,10 @@ class Engine:
 
         `columns` maps names in the file to columns of the frame; None writes all.
         """
-        options = f"format parquet, compression zstd, row_group_size {ROW_GROUP}"
+        options = (
+            f"format parquet, compression zstd, row_group_size {ROW_GROUP}, "
+            f"kv_metadata {{discreet_format_version: '{FORMAT_VERSION}'}}"
+        )
         self._copy(frame, path, order_by, columns, options)
 
     def write_csv(

@@ -9,6 +9,8 @@ for byte.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -49,6 +51,9 @@ class Mechanism(Protocol):
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as plain data."""
 
+    def check(self, census: Census) -> None:
+        """Refuse a census this mechanism cannot draw from, before anything is charged."""
+
     def facts(self, census: Census) -> dict[str, int]:
         """Return the invariant counts the budget depends on."""
 
@@ -85,7 +90,11 @@ class DrawRecord(Strict):
 
 
 class ReleaseHeader(Strict):
-    """`release.yaml`: how a release was made, and the hashes of its files."""
+    """`release.yaml`: how a release was made, and the hashes of its files.
+
+    `draw` names the draw by its salted hash, so that a release can be told from another;
+    `digest` covers all the rest of the header.
+    """
 
     format_version: int = FORMAT_VERSION
     mechanism: str
@@ -93,7 +102,15 @@ class ReleaseHeader(Strict):
     parameters: dict[str, Any]
     mode: Mode
     origin: str
+    draw: str
     files: dict[str, str]
+    digest: str = ""
+
+    def sealed(self) -> ReleaseHeader:
+        """Return the header with its digest."""
+        content = self.model_dump(mode="json", exclude={"digest"})
+        text = json.dumps(content, sort_keys=True)
+        return self.model_copy(update={"digest": hashlib.sha256(text.encode()).hexdigest()})
 
 
 @dataclass(frozen=True)
@@ -109,12 +126,15 @@ class Release:
         """Return the release in `folder` after checking every file against its hash."""
         folder = Path(folder)
         header = parse(ReleaseHeader, check_format(read_yaml(folder / HEADER), HEADER), HEADER)
+        if header != header.sealed():
+            raise UnreadableFile(HEADER, "differs from its own digest", "Publish again.")
+        found = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()} - {HEADER}
+        for file in sorted(found ^ set(header.files)):
+            rule = "is missing" if file in header.files else "does not belong to the release"
+            raise UnreadableFile(file, rule, "Publish again.")
         for file, digest in header.files.items():
-            path = folder / file
-            if not path.is_file() or sha256_file(path) != digest:
-                raise UnreadableFile(
-                    file, "is missing or differs from the hash in release.yaml", "Publish again."
-                )
+            if sha256_file(folder / file) != digest:
+                raise UnreadableFile(file, "differs from its hash", "Publish again.")
         return cls(folder, header, read_specification(folder / "specification.yaml"))
 
     def microdata(self, engine: Engine | None = None) -> Census:

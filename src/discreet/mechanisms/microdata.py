@@ -43,6 +43,11 @@ def write_microdata(census: Census, located: Frame, folder: Path) -> None:
             order_by=["fresh_id", "text"],
             columns={"unit_id": "fresh_id", **{c: c for c in own}},
         )
-    engine.write_parquet(census.geography, folder / "geography.parquet", order_by=[block])
+    # Only what the schema calls public geography: the file may hold anything beside it.
+    present = census.geography.collect_schema().names()
+    attributes = census.schema.geography.items()
+    public = [*census.schema.area_names, *(n for n, v in attributes if not v.confidential)]
+    columns = {name: name for name in public if name in present}
+    engine.write_parquet(census.geography, folder / "geography.parquet", [block], columns)
     # The note of the input stays inside: nobody has checked what it says.
     write_header(folder, census.schema, "released", census.banner)

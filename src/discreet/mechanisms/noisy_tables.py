@@ -19,9 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from discreet.census import Census, Schema, Table, categories, columns_of, write_header
+from discreet.census import (
+    Census,
+    Schema,
+    Table,
+    categories,
+    cells_per_area,
+    columns_of,
+    made_from,
+    write_header,
+)
 from discreet.config import Strict, suggest
 from discreet.engine import Engine, Frame
+from discreet.errors import BadInput
 from discreet.noise import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -111,6 +121,9 @@ class NoisyTables(Strict):
             raise ValueError("the shares must add up to exactly 1")
         for query in self.queries:
             _check_own_record(schema, schema.table(query.table))
+            cells_per_area(schema, schema.table(query.table))
+            # Refuses a parameter outside the range the noise is proved for.
+            self._law(query)
         return self
 
     def parameters(self) -> dict[str, Any]:
@@ -134,6 +147,18 @@ class NoisyTables(Strict):
         sensitivity = 1 if self.change == "add-remove" else 2
         part = self.budget * query.share
         return sensitivity / (2 * part) if self.noise == "gaussian" else sensitivity / part
+
+    def _law(self, query: Query) -> DiscreteGaussian | DiscreteLaplace:
+        """Return the law of the noise of a query."""
+        kind = DiscreteGaussian if self.noise == "gaussian" else DiscreteLaplace
+        return kind(self.parameter(query))
+
+    def check(self, census: Census) -> None:
+        """Refuse a census that lacks a column or level of a query."""
+        for query in self.queries:
+            if query.level not in census.geography.collect_schema().names():
+                raise BadInput(f"this census has no areas of level '{query.level}'.")
+            tabulate(census, query.table, query.level)
 
     def facts(self, census: Census) -> dict[str, int]:
         """Return nothing: the budget does not depend on the data."""
@@ -193,8 +218,7 @@ class NoisyTables(Strict):
         """Copy the noisy counts with the exact variance of each number beside it."""
         for query in self.queries:
             frame = engine.read_parquet(folder / "tables" / query.file)
-            law = DiscreteGaussian if self.noise == "gaussian" else DiscreteLaplace
-            known = float(law(self.parameter(query)).variance())
+            known = float(self._law(query).variance())
             written = frame.with_columns(variance=nw.lit(known))
             columns = written.collect_schema().names()
             order = ["area", *self.census_schema.table(query.table).by]
@@ -205,7 +229,7 @@ class NoisyTables(Strict):
 
 
 def _check_own_record(schema: Schema, table: Table) -> None:
-    """Refuse a table of persons that looks at other persons.
+    """Refuse a table of persons that looks at other persons, however indirectly.
 
     A person's household size or type changes when somebody else moves in, so one person
     could change many counts and the sensitivity would not be one. Columns of units are
@@ -214,9 +238,9 @@ def _check_own_record(schema: Schema, table: Table) -> None:
     if table.count == "units":
         return
     for column in {*table.by, *columns_of(table.where)}:
-        if schema.home(column, "persons") == "units":
+        if any(schema.home(name, "persons") == "units" for name in made_from(schema, column)):
             raise ValueError(
-                f"table {table.name} counts persons by '{column}', which belongs to the unit: "
+                f"table {table.name} counts persons by '{column}', which depends on the unit: "
                 f"one person could change many counts. Count units instead."
             )
 

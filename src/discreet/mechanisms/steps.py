@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
+import tempfile
 from pathlib import Path
 
-from discreet.census import Census, as_data, read_schema
+import numpy as np
+
+from discreet.census import Census, as_data, check_structure, read_schema
 from discreet.config import parse
 from discreet.engine import Engine
 from discreet.errors import BadInput
-from discreet.files import atomic_folder, check_format, read_yaml, sha256_file, write_yaml
+from discreet.files import (
+    atomic_folder,
+    check_format,
+    folder_hash,
+    read_yaml,
+    sha256_file,
+    write_text,
+    write_yaml,
+)
 from discreet.mechanisms.catalogue import mechanism
 from discreet.mechanisms.contract import (
     HEADER,
@@ -52,7 +62,9 @@ def make_draw(
             f"Make the mechanism from the schema of the census."
         )
     check_mode(mode, census, rng)
-    with atomic_folder(folder) as temporary:
+    check_structure(census)
+    made.check(census)
+    with atomic_folder(folder, tag="draw") as temporary:
         made.draw(census, rng, temporary, threads)
         record = DrawRecord(
             mechanism=made.name,
@@ -62,23 +74,37 @@ def make_draw(
             facts=made.facts(census),
         )
         write_yaml(temporary / "schema.yaml", as_data(census.schema), 0o600)
+        # The hash of the draw is told outside; without a salt it could be used to test
+        # guesses of what the draw holds beside the release.
+        write_text(temporary / "salt.txt", _salt(rng), 0o600)
         write_yaml(temporary / "draw.yaml", record.model_dump(mode="json"), 0o600)
     return folder
+
+
+def _salt(rng: Randomness) -> str:
+    one = np.ones(1, dtype=np.int64)
+    words = rng.words("salt", np.zeros(1, dtype=np.uint64), 0 * one, 4 * one)
+    return words.tobytes().hex()
 
 
 def publish_draw(draw: Path, out: Path, engine: Engine | None = None) -> Release:
     """Write the release of a draw to a new folder.
 
-    The draw folder is all this step is given; the census is not needed and not seen.
+    The draw folder is all this step is given; the census is not needed and not seen. Of a
+    run in mode release only a committed draw may be published: use `discreet.run.publish`.
     """
     name = "draw.yaml"
     record = parse(DrawRecord, check_format(read_yaml(draw / name), name), name)
     schema = read_schema(draw / "schema.yaml")
     made = mechanism(record.mechanism, schema, record.parameters)
     # Trial output is internal: readable by its owner only, whatever the umask says.
-    with atomic_folder(out, mode=0o700 if record.mode == "trial" else 0o755) as temporary:
+    mode = 0o700 if record.mode == "trial" else 0o755
+    drawn = folder_hash(draw)
+    with atomic_folder(out, mode, tag=drawn[:12]) as temporary:
         made.publish(draw, temporary, engine or Engine())
         made.specify(record.facts).write(temporary / "specification.yaml")
+        for header_file in temporary.rglob("census.yaml"):
+            write_yaml(header_file, {**read_yaml(header_file), "mode": record.mode})
         files = sorted(path for path in temporary.rglob("*") if path.is_file())
         header = ReleaseHeader(
             mechanism=record.mechanism,
@@ -86,9 +112,10 @@ def publish_draw(draw: Path, out: Path, engine: Engine | None = None) -> Release
             parameters=record.parameters,
             mode=record.mode,
             origin=record.origin,
+            draw=drawn,
             files={str(path.relative_to(temporary)): sha256_file(path) for path in files},
         )
-        write_yaml(temporary / HEADER, header.model_dump(mode="json"))
+        write_yaml(temporary / HEADER, header.sealed().model_dump(mode="json"))
     return Release.open(out)
 
 
@@ -106,9 +133,11 @@ def protect(
             "Use `discreet run` in mode release, or a seed for a trial."
         )
     mode: Mode = "design" if census.origin == "simulated" else "trial"
-    draw = out.parent / f".{out.name}.draw"
-    try:
-        make_draw(made, census, rng, draw, mode, threads)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=_made(out.parent)) as private:
+        draw = make_draw(made, census, rng, Path(private) / "draw", mode, threads)
         return publish_draw(draw, out)
-    finally:
-        shutil.rmtree(draw, ignore_errors=True)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -86,6 +86,8 @@ def trial(seed: int) -> Randomness:
 
     Whoever knows the seed can undo the protection.
     """
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise BadInput("seed: must be a whole number")
     return _Trial(seed)
 
 

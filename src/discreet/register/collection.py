@@ -48,10 +48,15 @@ class Collection(Strict):
 
 
 class Version(Strict):
-    """A file of a collection: the original, a corrected one, or an extract."""
+    """A file of a collection: the original, a corrected one, or an extract.
+
+    `fingerprint` is the hash of the census folder. It stays in the register: whoever has
+    it can check a guess at the whole file.
+    """
 
     id: Id
     kind: Literal["original", "corrected", "extract"]
+    fingerprint: Sha256
     note: Line | None = None
 
 

@@ -23,11 +23,14 @@ Model = TypeVar("Model", bound=Strict)
 class ReleaseRequest(Strict):
     """What a run asks for before it draws anything.
 
-    `accept_no_guarantee` is the reason for releasing without any finite budget.
+    `fingerprint` is the hash of the census folder that the run reads; it must be the one
+    declared as `version`. `accept_no_guarantee` is the reason for releasing without any
+    finite budget.
     """
 
     collection: Id
     version: Id
+    fingerprint: Sha256
     release_id: Id
     run_id: Id
     configuration_hash: Sha256
@@ -200,7 +203,8 @@ def _told(event: Event) -> str:
         case Reserved(request=request):
             return f"{request.release_id}, run {request.run_id}: {charged(request.specification)}"
         case Committed():
-            return f"run {event.run_id}, draw {event.draw_hash[:12]}"
+            # No hash of the draw: whoever sees it could check a guess at the draw.
+            return f"run {event.run_id}"
         case Cancelled():
             return f"run {event.run_id}: {event.reason}"
         case ExternalAdded():

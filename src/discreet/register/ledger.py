@@ -119,6 +119,12 @@ class Ledger:
     def _weigh_request(self, request: ReleaseRequest) -> str | None:
         """Return why no total will exist, None if one will, or refuse the request."""
         account = self.require_version(request.collection, request.version)
+        if request.fingerprint != account.versions[request.version].fingerprint:
+            raise Refused(
+                "another file",
+                f"the census is not the file that was declared as version {request.version}. "
+                f"Declare a corrected file as a new version.",
+            )
         if request.run_id in self.runs:
             raise Refused("run id in use", f"'{request.run_id}' asked before. Use a new run id.")
         if self.release(request.collection, request.release_id) is not None:
@@ -167,6 +173,12 @@ class Ledger:
         known = self.run(event.run_id)
         if known.request.collection != event.collection:
             raise Refused("wrong collection", f"run '{event.run_id}' belongs to another one.")
+        if known.state == "committed" and isinstance(event, Cancelled):
+            raise Refused(
+                "already ended",
+                f"run '{event.run_id}' was committed before: its draw may have been read, so "
+                f"its charge stays. Only a reservation that was never committed can be cancelled.",
+            )
         if known.state != "reserved":
             raise Refused(
                 "already ended",

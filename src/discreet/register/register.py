@@ -123,10 +123,11 @@ class Register:
         collection: str,
         version: str,
         kind: Literal["original", "corrected", "extract"],
+        fingerprint: str,
         note: str | None = None,
     ) -> Entry:
-        """Declare a file of a collection that releases will be made from."""
-        told = {"id": version, "kind": kind, "note": note}
+        """Declare a file of a collection, told by its hash, that releases will be made from."""
+        told = {"id": version, "kind": kind, "fingerprint": fingerprint, "note": note}
         return self._add(_event(VersionAdded, collection=collection, version=told))
 
     def approve(self, collection: str, configuration_hash: str, by: str) -> Entry | None:

@@ -1,6 +1,18 @@
 """Running, resuming and publishing one configuration."""
 
+from discreet.files import folder_hash
 from discreet.run.config import Account, RunConfig, read_config
-from discreet.run.runner import CorruptDraw, Plan, plan, run
+from discreet.run.runner import CorruptDraw, Plan, approval_hash, plan, publish, run
 
-__all__ = ["Account", "CorruptDraw", "Plan", "RunConfig", "plan", "read_config", "run"]
+__all__ = [
+    "Account",
+    "CorruptDraw",
+    "Plan",
+    "RunConfig",
+    "approval_hash",
+    "folder_hash",
+    "plan",
+    "publish",
+    "read_config",
+    "run",
+]

@@ -40,7 +40,7 @@ class RunConfig(Strict):
     mechanism: str
     parameters: dict[str, Any]
     account: Account | None = None
-    memory_limit: str = "2GB"
+    memory_limit: Annotated[str, StringConstraints(pattern=r"^\d+(\.\d+)?[KMGT]B$")] = "2GB"
 
     @model_validator(mode="after")
     def _accounted(self) -> RunConfig:
@@ -49,8 +49,9 @@ class RunConfig(Strict):
         return self
 
     def hash(self) -> str:
-        """Return the SHA-256 of the whole configuration in canonical form."""
-        text = json.dumps(self.model_dump(mode="json", by_alias=True), sort_keys=True)
+        """Return the SHA-256 of all that may change a result, in canonical form."""
+        content = self.model_dump(mode="json", by_alias=True, exclude={"memory_limit"})
+        text = json.dumps(content, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from discreet.config import Strict, parse
 from discreet.files import FORMAT_VERSION, check_format, read_yaml, write_yaml
-from discreet.register import Register, ReleaseRequest
+from discreet.register import Refused, Register, ReleaseRequest
 from discreet.spec import Specification
 
 
@@ -22,6 +22,9 @@ class Ledger(Protocol):
 
     def reserve(self, specification: Specification) -> str | None:
         """Reserve the draw; return the hash of the draw if it was committed before."""
+
+    def committed(self) -> str | None:
+        """Return the hash of the committed draw, if there is one."""
 
     def commit(self, draw_hash: str) -> None:
         """Remember that the draw with this hash is the one that counts."""
@@ -39,6 +42,10 @@ class FileLedger:
     file: Path
 
     def reserve(self, specification: Specification) -> str | None:
+        """Reserve nothing: what is simulated or internal is not charged."""
+        return self.committed()
+
+    def committed(self) -> str | None:
         """Return the hash of the committed draw, if there is one."""
         if not self.file.exists():
             return None
@@ -59,13 +66,23 @@ class RegisterLedger:
     version: str
     release: str
     run: str
-    configuration: str
+    approval: str
+    fingerprint: str
     accept_no_guarantee: str | None
 
     def reserve(self, specification: Specification) -> str | None:
         """Charge the account, or raise before anything is drawn."""
         with Register.open(self.register) as register:
             return register.reserve(self._request(specification)).draw_hash
+
+    def committed(self) -> str | None:
+        """Return the hash of the committed draw of this very run, if there is one."""
+        try:
+            with Register.open(self.register) as register:
+                reservation = register.reservation(self.collection, self.release)
+        except Refused:
+            return None  # nothing was reserved yet
+        return reservation.draw_hash if reservation.request.run_id == self.run else None
 
     def commit(self, draw_hash: str) -> None:
         """Commit the entry with the draw's hash."""
@@ -79,7 +96,8 @@ class RegisterLedger:
             version=self.version,
             release_id=self.release,
             run_id=self.run,
-            configuration_hash=self.configuration,
+            configuration_hash=self.approval,
+            fingerprint=self.fingerprint,
             specification=specification,
             accept_no_guarantee=self.accept_no_guarantee,
         )

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.census import Census
+from discreet.census import Census, check_structure
 from discreet.engine import Engine
-from discreet.errors import BadInput, DiscreetError
-from discreet.files import locked
+from discreet.errors import BadInput, DiscreetError, InvariantBroken
+from discreet.files import folder_hash, locked, private_folder, remove_folder
 from discreet.mechanisms import (
     HEADER,
     MECHANISMS,
@@ -23,11 +23,23 @@ from discreet.mechanisms import (
     publish_draw,
 )
 from discreet.noise import Randomness, system, trial
+from discreet.products import check_invariants
 from discreet.register import Register
 from discreet.run.config import RunConfig, read_config
 from discreet.run.ledger import FileLedger, Ledger, RegisterLedger
-from discreet.run.state import FILE, State, code_version, folder_hash, new_run_id, start
+from discreet.run.state import (
+    LOCK,
+    State,
+    approval_of,
+    begin,
+    code_version,
+    new_run_id,
+    read_state,
+    resumed,
+)
 from discreet.spec import Specification
+
+DRAW = "draw"
 
 #: Told how much is done (0 to 1) and what comes now.
 Progress = Callable[[float, str], None]
@@ -49,6 +61,7 @@ class Plan:
 
     config: RunConfig
     specification: Specification
+    approval: str
 
     def describe(self) -> str:
         """Return the plan and the privacy statement."""
@@ -104,13 +117,21 @@ def plan(path: Path) -> Plan:
     job = _job(path, None)
     census, made = job.open(spill=None)
     check_mode(job.config.mode, census, system())
+    check_structure(census)
+    made.check(census)
     specification = made.specify(made.facts(census))
-    if job.config.account is not None:
-        with Register.open(job.base / job.config.account.register_file) as register:
-            register.count_dry_run(
-                job.config.account.collection, job.config.account.version, job.config.hash()
-            )
-    return Plan(job.config, specification)
+    approval = approval_hash(path)
+    account = job.config.account
+    if account is not None:
+        with Register.open(job.base / account.register_file) as register:
+            register.count_dry_run(account.collection, account.version, approval)
+    return Plan(job.config, specification, approval)
+
+
+def approval_hash(path: Path) -> str:
+    """Return the hash that is approved for a configuration file with its census and our code."""
+    state = _state(_job(path, None))
+    return approval_of(state.configuration, state.census, state.code)
 
 
 def run(
@@ -132,36 +153,44 @@ def run(
     say = progress or (lambda part, step: None)
     say(0.02, "reading the configuration")
     job = _job(path, seed)
-    state = State(
-        run=new_run_id(),
-        configuration=job.config.hash(),
-        census=folder_hash(job.census),
-        code=code_version(),
-        seed=seed,
-    )
-    fresh = not (job.work / FILE).exists()
-    state = start(job.work, state, resume)
-    with locked(job.work / "lock"):
+    if resume:
+        read_state(job.work)
+    fresh = not job.work.exists()
+    if fresh:
+        private_folder(job.work)
+    with locked(job.work / LOCK):
         try:
-            task = _prepare(job, state, fresh, say)
+            state = resumed(job.work, _state(job)) if resume else begin(job.work, _state(job))
+            ledger = _ledger(job, state)
+            task = None if resume and _published(job, ledger) else _prepare(job, ledger, say)
         except BadInput:
             if fresh:  # refused before anything was reserved or drawn: leave nothing behind
                 shutil.rmtree(job.work)
             raise
-        draw = _obtain_draw(job, task, say)
-        say(0.8, "publishing")
-        return _publish(job, draw)
+        if task is not None:
+            _draw_once(job, ledger, task, say)
+        return _publish(job, ledger, say)
 
 
-@dataclass(frozen=True)
-class Task:
-    """What is ready to be drawn, and the hash of the draw if it was committed before."""
+def publish(path: Path) -> Release:
+    """Publish the committed draw of a run; the census is not needed and not opened."""
+    job = _job(path, None)
+    state = read_state(job.work)
+    with locked(job.work / LOCK):
+        ledger = _ledger(job, state)
+        if ledger.committed() is None:
+            raise BadInput(f"{job.work.name} holds no committed draw. Finish the run first.")
+        return _publish(job, ledger, lambda part, step: None)
 
-    census: Census
-    mechanism: Mechanism
-    rng: Randomness
-    ledger: Ledger
-    committed: str | None
+
+def _state(job: Job) -> State:
+    return State(
+        run=new_run_id(),
+        configuration=job.config.hash(),
+        census=folder_hash(job.census),
+        code=code_version(),
+        seed=job.seed,
+    )
 
 
 def _job(path: Path, seed: int | None) -> Job:
@@ -185,65 +214,102 @@ def _ledger(job: Job, state: State) -> Ledger:
             version=account.version,
             release=job.config.release,
             run=state.run,
-            configuration=state.configuration,
+            approval=approval_of(state.configuration, state.census, state.code),
+            fingerprint=state.census,
             accept_no_guarantee=account.accept_no_guarantee,
         )
     return FileLedger(job.work / "committed.yaml")
 
 
-def _prepare(job: Job, state: State, fresh: bool, say: Progress) -> Task:
-    """Open and check everything, and reserve the draw."""
+def _published(job: Job, ledger: Ledger) -> bool:
+    """Return whether `out` holds the release of this very run."""
+    if not (job.out / HEADER).exists():
+        return False
+    committed = ledger.committed()
+    if committed is None or Release.open(job.out).header.draw != committed:
+        raise BadInput(f"{job.out.name} holds another release. Choose another folder.")
+    return True
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is checked and reserved, and whether it was drawn and committed before."""
+
+    census: Census
+    mechanism: Mechanism
+    rng: Randomness
+    specification: Specification
+    committed: bool
+
+
+def _prepare(job: Job, ledger: Ledger, say: Progress) -> Task:
+    """Check everything that can be refused, then reserve."""
+    remove_folder(job.work / "spill")
     say(0.1, "opening the census")
     census, made = job.open(spill=job.work)
     rng = system() if job.seed is None else trial(job.seed)
     check_mode(job.config.mode, census, rng)
-    used = job.out.exists() and any(job.out.iterdir())
-    if used and (fresh or not (job.out / HEADER).exists()):
+    check_structure(census)
+    made.check(census)
+    if job.out.exists() and any(job.out.iterdir()):
         raise BadInput(f"{job.out.name} is not empty. Choose another folder or delete it.")
+    _count_trial(job)
     say(0.2, "reserving")
-    ledger = _ledger(job, state)
-    committed = ledger.reserve(made.specify(made.facts(census)))
-    if committed is None and used:
-        raise BadInput(f"{job.out.name} holds another release. Choose another folder.")
-    return Task(census, made, rng, ledger, committed)
+    specification = made.specify(made.facts(census))
+    committed = ledger.reserve(specification) is not None
+    return Task(census, made, rng, specification, committed)
 
 
-def _obtain_draw(job: Job, task: Task, say: Progress) -> Path:
-    """Return the folder of the committed draw, making it if it was not made yet.
+def _draw_once(job: Job, ledger: Ledger, task: Task, say: Progress) -> None:
+    """Draw and commit, unless the draw was committed before."""
+    if not task.committed:
+        say(0.25, "drawing")
+        # A draw that is complete but was not committed is deleted unread: whether it was
+        # seen cannot be known, and its reservation pays for the one that takes its place.
+        folder = job.work / DRAW
+        remove_folder(folder)
+        make_draw(task.mechanism, task.census, task.rng, folder, job.config.mode)
+        _check_drawn(task, folder)
+        ledger.commit(folder_hash(folder))
+    task.census.engine.close()
+    remove_folder(job.work / "spill")
 
-    A draw that is complete but was not committed is deleted unread: whether it was seen
-    cannot be known, and its reservation pays for the one that takes its place.
-    """
-    folder = job.work / "draw"
-    if task.committed is not None:
-        if folder.exists() and folder_hash(folder) == task.committed:
-            return folder
-        if not folder.exists() and (job.out / HEADER).exists():
-            return folder  # published and purged before
-        raise CorruptDraw(folder)
-    for leftover in job.work.glob("*draw*"):
-        shutil.rmtree(leftover)
+
+def _check_drawn(task: Task, folder: Path) -> None:
+    """Recompute every declared invariant from drawn microdata before it is committed."""
+    if (folder / "microdata").exists():
+        drawn = Census.open(folder / "microdata", task.census.engine)
+        for name, cells in check_invariants(task.specification, task.census, drawn).items():
+            if cells:
+                raise InvariantBroken(name, cells)
+
+
+def _count_trial(job: Job) -> None:
     account = job.config.account
     if job.config.mode == "trial" and account is not None:
         with Register.open(job.base / account.register_file) as register:
             register.count_trial(
                 account.collection, account.version, job.config.hash(), job.seed is not None
             )
-    say(0.25, "drawing")
-    make_draw(task.mechanism, task.census, task.rng, folder, job.config.mode)
-    task.ledger.commit(folder_hash(folder))
-    return folder
 
 
-def _publish(job: Job, draw: Path) -> Release:
-    """Publish the draw and purge it if it is confidential.
+def _publish(job: Job, ledger: Ledger, say: Progress) -> Release:
+    """Publish the committed draw and purge it if it is confidential.
 
     This step opens the draw and the schema kept beside it, never the census.
     """
-    for leftover in job.out.parent.glob(f".{job.out.name}.*"):
-        shutil.rmtree(leftover)
-    done = (job.out / HEADER).exists()
-    release = Release.open(job.out) if done else publish_draw(draw, job.out)
+    say(0.8, "publishing")
+    draw, purged = job.work / DRAW, job.work / "purged"
+    if _published(job, ledger):
+        release = Release.open(job.out)
+    else:
+        if not draw.exists() or folder_hash(draw) != ledger.committed():
+            raise CorruptDraw(draw)
+        release = publish_draw(draw, job.out)
     if MECHANISMS[release.header.mechanism].confidential_draw:
-        shutil.rmtree(draw, ignore_errors=True)
+        # Renamed first: half a draw must not be taken for a damaged one.
+        if draw.exists():
+            remove_folder(purged)
+            draw.rename(purged)
+        remove_folder(purged)
     return release

@@ -9,16 +9,10 @@ from pathlib import Path
 import discreet
 from discreet.config import Strict, parse
 from discreet.errors import BadInput
-from discreet.files import (
-    FORMAT_VERSION,
-    check_format,
-    private_folder,
-    read_yaml,
-    sha256_file,
-    write_yaml,
-)
+from discreet.files import FORMAT_VERSION, check_format, read_yaml, write_yaml
 
 FILE = "run.yaml"
+LOCK = "lock"
 
 
 class State(Strict):
@@ -43,38 +37,41 @@ def code_version() -> str:
     return f"{discreet.__version__}+{digest.hexdigest()[:16]}"
 
 
-def folder_hash(folder: Path) -> str:
-    """Return one hash over the names and contents of all files of a folder."""
-    digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(f"{path.relative_to(folder)}\n{sha256_file(path)}\n".encode())
-    return digest.hexdigest()
+def approval_of(configuration: str, census: str, code: str) -> str:
+    """Return the hash that people approve: configuration, input and code together.
 
-
-def start(work: Path, state: State, resume: bool) -> State:
-    """Return the state of a new run, or of the one to resume, or refuse.
-
-    A run is resumed only if nothing that could change its result has changed.
+    Names in a configuration mean what the schema in the census folder says they mean, so
+    the configuration alone would not say what is approved.
     """
-    file = work / FILE
-    if not file.exists():
-        if resume:
-            raise BadInput(f"{work.name} holds no run to resume. Run without --resume.")
-        # A run killed before it had written anything else may have left half of this file.
-        halves = set(work.glob(f".{FILE}.*")) if work.exists() else set()
-        if work.exists() and set(work.iterdir()) - halves:
-            raise BadInput(f"{work.name} is not empty. Choose another work folder or delete it.")
-        private_folder(work)
-        for half in halves:
-            half.unlink()
-        write_yaml(file, state.model_dump(mode="json"), 0o600)
-        return state
-    if not resume:
+    return hashlib.sha256(f"{configuration}\n{census}\n{code}\n".encode()).hexdigest()
+
+
+def read_state(work: Path) -> State:
+    """Return the state of the run in a work folder."""
+    if not (work / FILE).exists():
+        raise BadInput(f"{work.name} holds no run to resume. Run without --resume.")
+    return parse(State, check_format(read_yaml(work / FILE), FILE), FILE)
+
+
+def begin(work: Path, state: State) -> State:
+    """Write the state of a new run; the folder may hold nothing but our lock."""
+    if (work / FILE).exists():
         raise BadInput(
             f"{work.name} holds a run already. Add --resume to go on with it, "
             f"or choose another work folder."
         )
-    old = parse(State, check_format(read_yaml(file), FILE), FILE)
+    halves = set(work.glob(f".{FILE}.*"))  # of a run killed while it wrote this file
+    if set(work.iterdir()) - halves - {work / LOCK}:
+        raise BadInput(f"{work.name} is not empty. Choose another work folder or delete it.")
+    for half in halves:
+        half.unlink()
+    write_yaml(work / FILE, state.model_dump(mode="json"), 0o600)
+    return state
+
+
+def resumed(work: Path, state: State) -> State:
+    """Return the state of the run to resume, if nothing that matters has changed."""
+    old = read_state(work)
     changed = [
         what
         for what, name in (

@@ -22,6 +22,7 @@ from pydantic import model_validator
 from discreet.census import Census, Schema, unit_records
 from discreet.config import Strict, suggest
 from discreet.engine import Engine, Frame
+from discreet.errors import BadInput
 from discreet.files import write_json
 from discreet.mechanisms.microdata import write_microdata
 from discreet.mechanisms.swapping import budget as psa
@@ -43,6 +44,9 @@ from discreet.spec import (
 
 #: Where each (block, record) pair of an outcome is counted.
 Counts = frozenset[tuple[tuple[str, str], int]]
+
+#: Above this, a rate does not fit the exact comparison with random bits.
+LARGEST_DENOMINATOR = 2**62
 
 CONDITIONS = (
     "upper bound in the universe of these data, given exact publication of the listed statistics",
@@ -80,6 +84,8 @@ class PermutationSwapping(Strict):
         schema = self.census_schema
         if not 0 < self.rate < 1:
             raise ValueError("rate must lie strictly between 0 and 1")
+        if self.rate.denominator >= LARGEST_DENOMINATOR:
+            raise ValueError("rate must have a denominator below 2^62")
         levels = schema.levels[:-1]
         if self.within not in levels:
             raise ValueError(
@@ -98,6 +104,15 @@ class PermutationSwapping(Strict):
         return self.model_dump(mode="json", exclude={"census_schema"})
 
     # -- what is promised -------------------------------------------------------------
+
+    def check(self, census: Census) -> None:
+        """Refuse a census without units, or whose persons do not name theirs."""
+        if census.persons is not None and not census.linked:
+            raise BadInput(
+                "permutation-swapping moves households, but persons of this census have no link "
+                "to units."
+            )
+        self._rows(census)
 
     def facts(self, census: Census) -> dict[str, int]:
         """Return invariant counts: households, strata, and the size of the largest stratum."""
