@@ -9,9 +9,10 @@ from typing import Any
 import narwhals as nw
 import pytest
 
-from discreet.census import Census, IngestReport, InvalidCensus, validate
+from discreet.census import Census, IngestReport, InvalidCensus, ingest, validate
 from discreet.engine import Engine
 from discreet.errors import BadInput
+from discreet.simulate import simulate
 
 SECRET = "4815162342"
 Copy = Callable[[str], Path]
@@ -94,3 +95,29 @@ def test_validate_lists_values_too(
         listed = [row for row in csv.DictReader(handle) if row["rule"] == "range"]
     assert len(listed) == 21
     assert {row["value"] for row in listed} == {"200"}
+
+
+def test_a_folder_of_the_user_is_left_as_it_was(tmp_path):
+    shared = tmp_path / "shared"
+    (shared / "spill").mkdir(parents=True)
+    (shared / "spill" / "mine.txt").write_text("x")
+    shared.chmod(0o755)
+    with pytest.raises(BadInput, match="must be a new one"):
+        ingest(tmp_path, tmp_path / "out", schema="register-country", work=shared, values=True)
+    assert (shared / "spill" / "mine.txt").exists()
+    assert shared.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_simulated_census_read_again_stays_simulated(tmp_path):
+    simulate("tiny", tmp_path / "census", 1)
+    ingest(tmp_path / "census", tmp_path / "copy")
+    assert Census.open(tmp_path / "copy").origin == "simulated"
+
+
+def test_printing_a_census_shows_no_record(tmp_path):
+    simulate("tiny", tmp_path / "census", 1)
+    census = Census.open(tmp_path / "census")
+    text = repr(census)
+    assert "simulated" in text
+    assert "LazyFrame" not in text
+    assert "occupied │" not in text

@@ -67,9 +67,7 @@ class Census:
         """Return the census in `folder`, as `ingest`, `simulate` or a release wrote it."""
         folder = Path(folder)
         engine = engine or Engine()
-        header = parse(
-            Header, check_format(read_yaml(folder / "census.yaml"), "census.yaml"), "census.yaml"
-        )
+        header = read_header(folder)
         schema = read_schema(folder / "schema.yaml")
         if schema.name != header.schema_name:
             raise BadInput("census.yaml and schema.yaml name different schemas. Write both again.")
@@ -129,6 +127,12 @@ def _open_table(engine: Engine, folder: Path, name: str) -> Frame | None:
         if path.exists():
             return engine.read_parquet(path)
     return None
+
+
+def read_header(folder: Path) -> Header:
+    """Return the header of a census folder."""
+    name = "census.yaml"
+    return parse(Header, check_format(read_yaml(folder / name), name), name)
 
 
 def write_header(folder: Path, schema: Schema, origin: Origin, note: str = "") -> None:

@@ -256,4 +256,8 @@ def write_values(folder: Path, values: list[list[str]]) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["file", "row", "column", "rule", "value"])
     writer.writerows(values)
-    write_text(private_folder(folder) / "values.csv", text.getvalue(), mode=0o600)
+    if not folder.exists():
+        private_folder(folder)
+    if (folder / "values.csv").exists():
+        raise BadInput(f"{folder.name} holds a values.csv already. Choose another folder.")
+    write_text(folder / "values.csv", text.getvalue(), mode=0o600)

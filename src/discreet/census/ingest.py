@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.census.census import SIMULATED, Origin, write_header
+from discreet.census.census import SIMULATED, Origin, read_header, write_header
 from discreet.census.declarations import TableName
 from discreet.census.examine import TABLES, Examination, Loaded, reading, write_values
 from discreet.census.findings import (
@@ -46,7 +46,7 @@ def ingest(
     *,
     layout: str | Path = "canonical",
     schema: str | Path | None = None,
-    origin: Origin = "supplied",
+    origin: Origin | None = None,
     work: Path | None = None,
     waivers: Path | None = None,
     key: str | None = None,
@@ -73,7 +73,10 @@ def ingest(
         Write the values at fault to `values.csv` in `work`, readable by its owner only.
     """
     source, out = Path(source), Path(out)
+    if not source.exists():
+        raise BadInput(f"{source.name} does not exist. Check the path.")
     plan = load_layout(layout)
+    origin = origin or _origin_of(source)
     base = load_schema(_schema_of(source, plan, schema))
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(f"{out.name} exists and is not empty. Choose another folder or delete it.")
@@ -81,12 +84,21 @@ def ingest(
         raise BadInput(f"the folder that is to hold {out.name} does not exist. Make it first.")
     if values and work is None:
         raise BadInput("values are written to the work folder only: name one.")
+    if work is not None and work.exists() and (not work.is_dir() or any(work.iterdir())):
+        raise BadInput(f"{work.name} is not empty: the work folder must be a new one of its own.")
     if key is not None and not key:
         raise BadInput("the secret of the person keys is empty. Give a long random text.")
     with _workplace(out, work, engine) as used:
         return _ingest(
             used, source, out, plan, base, origin, work if values else None, waivers, key
         )
+
+
+def _origin_of(source: Path) -> Origin:
+    """Return "simulated" for a simulated census read again, else "supplied"."""
+    header = source / "census.yaml"
+    simulated = header.is_file() and read_header(source).origin == "simulated"
+    return "simulated" if simulated else "supplied"
 
 
 def _schema_of(source: Path, layout: Layout, schema: str | Path | None) -> str | Path:

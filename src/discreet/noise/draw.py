@@ -22,7 +22,7 @@ from discreet.noise.recipe import NoiseLaw
 from discreet.noise.reject import draw_by_rejection
 from discreet.noise.share import Index, Shares
 from discreet.noise.table import Prepared, draw_ranks, prepare
-from discreet.noise.tape import Randomness
+from discreet.noise.tape import Randomness, check_purpose
 
 Integers = NDArray[np.int64]
 Parameter = Fraction | int
@@ -46,7 +46,8 @@ def discrete_gaussian(
     Parameters
     ----------
     purpose, key
-        The name of the array: two arrays of one name would carry the same noise.
+        The name of the array: two arrays of one name would carry the same noise. A purpose
+        must not contain a slash.
     sigma2
         One fraction for all `size` elements, or a list of the different fractions and an
         array that says for each element which of them is its own.
@@ -91,6 +92,7 @@ def discrete_laplace(
 def _draw(
     shares: Shares, kind: type[NoiseLaw], parameter: Parameters, size: int | None
 ) -> Integers:
+    check_purpose(shares.purpose)
     values, index = _split(parameter, size)
     if shares.start < 0 or not 0 <= shares.key < 1 << 64:
         raise BadInput("start and key: must not be negative, and the key must be below 2^64")

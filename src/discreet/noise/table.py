@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -142,17 +143,21 @@ def prepare(laws: Sequence[Law]) -> Prepared:
 
 def edges_of(law: Law) -> Edges:
     """Return the edges of a law; they are kept until they fill the room set aside."""
-    edges = _kept.get(law)
+    with _keeping:
+        edges = _kept.get(law)
     if edges is None:
+        # Not under the lock: two threads may compute the same edges, but none has to wait.
         ladder = law.ladder(UNIT_BITS)
         edges = Edges(np.array(ladder.low, dtype=np.int64), ladder.slack)
-        if sum(kept.low.size for kept in _kept.values()) > _ROOM:
-            _kept.clear()
-        _kept[law] = edges
+        with _keeping:
+            if sum(kept.low.size for kept in _kept.values()) > _ROOM:
+                _kept.clear()
+            _kept[law] = edges
     return edges
 
 
 _kept: dict[Law, Edges] = {}
+_keeping = Lock()
 _ROOM = 1 << 23  # edges, of eight bytes each
 
 

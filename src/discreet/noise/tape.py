@@ -10,7 +10,7 @@ on a fresh tape would bias the law: how many words a rejection method uses
 depends on what it draws (a stratum whose selection had to be repeated, a
 derangement accepted late), so "again whenever the words ran out" means "the
 result, given that it was cheap", which is another distribution. For the same
-reason no range may be asked for twice: the operating system cannot repeat it.
+reason no bits may be used twice: the operating system cannot repeat them.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ class Randomness(Protocol):
     ) -> Words:
         """Return words `start` to `start + length` of the tape of each key, concatenated.
 
-        Ask for each word of a tape once: first from 0, then only for the
-        continuation of what was received before.
+        Make use of each bit of a tape once, going forward; places may be skipped. Only
+        where an array is drawn in parts may a word be asked for twice: a part that starts
+        off a multiple of four reads the word at its boundary again, for other 16-bit
+        pieces of it than the part before used.
         """
 
 
@@ -89,6 +91,15 @@ def trial(seed: int) -> Randomness:
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise BadInput("seed: must be a whole number")
     return _Trial(seed)
+
+
+def check_purpose(purpose: str) -> None:
+    """Refuse a purpose that could be taken for one of another array's further tapes."""
+    if "/" in purpose:
+        raise BadInput(
+            "purpose: must not contain a slash, which names the further tapes of an array "
+            "(purpose/1, ...). Use a dash."
+        )
 
 
 def key_of(*columns: Sequence[str | None]) -> Words:
