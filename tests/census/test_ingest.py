@@ -281,6 +281,60 @@ def test_phsafe_derivations(copied: Copy, take_in: TakeIn, engine: Engine, tmp_p
     assert not census.schema.persons["sex"].required
 
 
+ABSENT = {
+    "units": ["NPF", "TEN", "FINAL_POP", "HHT2", "CPLT", "HHT"],
+    "geo": ["PLACEFP", "AIANNHCE", "REGIONCE", "DIVISIONCE"],
+}
+
+
+@pytest.mark.parametrize(("table", "column"), [(t, c) for t, cs in ABSENT.items() for c in cs])
+def test_a_column_of_phsafe_that_nothing_needs_may_be_absent(
+    table: str, column: str, copied: Copy, edit: Edit, take_in: TakeIn
+) -> None:
+    folder = copied("phsafe")
+    edit(folder, [table, "drop", column])
+    assert take_in(folder, "phsafe").findings.items == ()
+
+
+def test_phsafe_without_its_optional_columns_derives_kind_and_family_size(
+    copied: Copy, edit: Edit, take_in: TakeIn, engine: Engine, tmp_path: Path
+) -> None:
+    folder = copied("phsafe")
+    for table, columns in ABSENT.items():
+        for column in columns:
+            edit(folder, [table, "drop", column])
+    assert take_in(folder, "phsafe").findings.items == ()
+    census = Census.open(tmp_path / "census", engine)
+    assert validate(census).items == ()
+    frame = census.frame("units", ["unit_id", "kind", "family_size", "couple_type"])
+    wanted = frame.select("unit_id", "kind", "family_size", "couple_type").sort("unit_id")
+    assert [row[1:] for row in engine.rows(wanted)] == [
+        ("occupied", 3, "1"),
+        ("vacant", None, None),
+        ("occupied", 0, "5"),
+        ("group_quarters", None, None),
+    ]
+
+
+@pytest.mark.parametrize("blank", ["", " ", "  "])
+def test_blank_race_and_origin_of_the_householder_mean_none(
+    blank: str, copied: Copy, edit: Edit, take_in: TakeIn
+) -> None:
+    folder = copied("phsafe")
+    for row in (2, 4):
+        edit(folder, ["units", row, "HHRACE", blank])
+        edit(folder, ["units", row, "HHSPAN", blank[:1]])
+    assert take_in(folder, "phsafe").findings.items == ()
+
+
+def test_without_sex_household_types_are_checked_as_far_as_relationships_go(
+    copied: Copy, take_in: TakeIn
+) -> None:
+    not_checked = take_in(copied("phsafe"), "phsafe").findings.not_checked
+    assert {"household-type", "household-type2"} <= not_checked.keys()
+    assert not {"household-type-members", "household-type2-members"} & not_checked.keys()
+
+
 def everything_below(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 

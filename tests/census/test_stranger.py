@@ -3,21 +3,31 @@
 from importlib import resources
 from pathlib import Path
 
+import narwhals as nw
 import pytest
 
 from discreet.census import Census, InvalidCensus, ingest, validate
 from discreet.engine import Engine
 from discreet.products import tabulate
+from discreet.simulate import simulate
+
+PROFILE = """\
+format_version: 1
+name: my-simulated-country
+schema: my-country.yaml
+persons: 3000
+"""
 
 #: Each edit: a line of the profile, and what is put after it.
 EDITS = {
     "  - {name: municipality,": """\
-  - {name: district, title: District, pattern: 'D\\d{3}'}
+  - {name: district, title: District, pattern: '[A-Z]{2}\\d{5}D\\d', simulate: {children: 3}}
 """,
     "  sex: {required: true,": """\
   language:
     required: true
     codes: {fin: Finnish, swe: Swedish}
+    simulate: {shares: {fin: 0.9, swe: 0.1}, smooth: true}
 """,
     "tables:\n": """\
   - name: R9
@@ -27,16 +37,18 @@ EDITS = {
     levels: [district, region]
 """,
 }
+#: The code of a cell begins with the code of its district, not of its municipality.
+OLD_CELL, NEW_CELL = r"\d{5}N", r"\d{5}D\dN"
 FILES = {
     "geography.csv": """region,province,municipality,district,cell
-AA,AA01,AA01001,D001,AA01001N4000E3000
-AA,AA01,AA01001,D002,AA01001N4000E3001
-AA,AA01,AA01001,D002,AA01001N4000E3002
+AA,AA01,AA01001,AA01001D1,AA01001D1N4000E3000
+AA,AA01,AA01001,AA01001D2,AA01001D2N4000E3001
+AA,AA01,AA01001,AA01001D2,AA01001D2N4000E3002
 """,
     "units.csv": """unit_id,cell,kind,tenure
-1,AA01001N4000E3000,occupied,owner
-2,AA01001N4000E3001,occupied,renter
-3,AA01001N4000E3002,vacant,
+1,AA01001D1N4000E3000,occupied,owner
+2,AA01001D2N4000E3001,occupied,renter
+3,AA01001D2N4000E3002,vacant,
 """,
     "persons.csv": """unit_id,age,sex,household_role,activity,language
 1,40,f,head,employed,fin
@@ -55,6 +67,8 @@ def work(tmp_path: Path) -> Path:
         start = text.index(line)
         end = text.index("\n", start) + 1
         text = text[:end] + added + text[end:]
+    assert text.count(OLD_CELL) == 1
+    text = text.replace(OLD_CELL, NEW_CELL)
     (tmp_path / "my-country.yaml").write_text(text.replace("register-country", "my-country"))
     (tmp_path / "source").mkdir()
     for name, content in FILES.items():
@@ -72,16 +86,16 @@ def test_the_new_level_variable_and_table_work_everywhere(work: Path, engine: En
     assert census.schema.levels == ["region", "province", "municipality", "district", "cell"]
     rows = engine.rows(census.frame("persons", ["district", "language", "age"]))
     assert sorted(rows) == [
-        ("D001", "fin", 40),
-        ("D001", "swe", 9),
-        ("D002", "swe", 68),
-        ("D002", "swe", 70),
+        ("AA01001D1", "fin", 40),
+        ("AA01001D1", "swe", 9),
+        ("AA01001D2", "swe", 68),
+        ("AA01001D2", "swe", 70),
     ]
     table = tabulate(census, "R9", "district")
     assert sorted(engine.rows(table.select("area", "language", "age_group", "count"))) == [
-        ("D001", "fin", "30-64", 1),
-        ("D001", "swe", "0-14", 1),
-        ("D002", "swe", "65+", 2),
+        ("AA01001D1", "fin", "30-64", 1),
+        ("AA01001D1", "swe", "0-14", 1),
+        ("AA01001D2", "swe", "65+", 2),
     ]
 
 
@@ -90,9 +104,9 @@ def test_the_new_level_variable_and_table_work_everywhere(work: Path, engine: En
     [
         ("persons.csv", "child,swe", "child,rus", "code"),
         ("persons.csv", ",language", ",tongue", "column"),
-        ("geography.csv", "D002,AA01001N4000E3002", "2,AA01001N4000E3002", "pattern"),
-        ("geography.csv", "AA01001,D002,AA01001N4000E3002",
-         "AA01002,D002,AA01001N4000E3002", "nesting"),
+        ("geography.csv", "AA01001D2,AA01001D2N4000E3002", "D2,AA01001D2N4000E3002", "pattern"),
+        ("geography.csv", "AA01001,AA01001D2,AA01001D2N4000E3002",
+         "AA01002,AA01001D2,AA01001D2N4000E3002", "nesting"),
     ],
 )  # fmt: skip
 def test_the_new_level_and_variable_are_checked(
@@ -104,3 +118,18 @@ def test_the_new_level_and_variable_are_checked(
     with pytest.raises(InvalidCensus) as error:
         ingest(work / "source", work / "census", schema=work / "my-country.yaml", engine=engine)
     assert {item.rule for item in error.value.findings.errors} == {rule}
+
+
+def test_the_new_level_variable_and_table_are_simulated(work: Path, engine: Engine) -> None:
+    (work / "profile.yaml").write_text(PROFILE)
+    simulate(str(work / "profile.yaml"), work / "simulated", seed=1, processes=1)
+    census = Census.open(work / "simulated", engine)
+    assert validate(census).items == ()
+    geography = census.geography.select("municipality", "district", "cell")
+    for municipality, district, cell in engine.rows(geography):
+        assert district.startswith(municipality)
+        assert cell.startswith(district)
+    rows = engine.rows(tabulate(census, "R9", "district").select("area", "language", "count"))
+    assert {language for _, language, _ in rows} == {"fin", "swe"}
+    ((persons,),) = engine.rows(census.table("persons").select(nw.len()))
+    assert sum(count for *_, count in rows) == persons

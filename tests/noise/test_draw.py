@@ -169,6 +169,12 @@ def test_a_key_must_be_a_word() -> None:
 
 
 @both_functions
+def test_a_purpose_must_not_look_like_a_further_tape(draw: Callable) -> None:
+    with pytest.raises(BadInput, match="slash"):
+        draw(trial(1), "x/1", 0, Fraction(1), 1)
+
+
+@both_functions
 @both_methods
 def test_the_systems_randomness_does_not_repeat_itself(draw: Callable, values: list) -> None:
     index = np.full(100, len(values) - 1)

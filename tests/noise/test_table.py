@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -159,3 +161,17 @@ def test_tables_are_kept_and_forgotten_when_they_fill_the_room(
         edges_of(law)
     assert sum(kept.low.size for kept in tables._kept.values()) < 1000
     assert np.array_equal(edges_of(laws[0]).low, first.low)
+
+
+def test_tables_may_be_kept_from_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a lock, the sum over the tables kept fails when another thread adds one."""
+    monkeypatch.setattr(tables, "_kept", {})
+    laws = [DiscreteGaussian(Fraction(10_000 + k, 10**6)) for k in range(2000)]
+    every = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            made = list(pool.map(edges_of, laws))
+    finally:
+        sys.setswitchinterval(every)
+    assert all(tables._kept[law] is edges for law, edges in zip(laws, made, strict=True))

@@ -2,18 +2,39 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
-def test_killed_runs_resume_without_loss(root):
+
+def kill_runs(root: Path, *options: str) -> str:
     done = subprocess.run(
-        [sys.executable, "scripts/kill_runs.py", "--kills", "12", "--seed", "1"],
+        [sys.executable, "scripts/kill_runs.py", "--seed", "1", *options],
         cwd=root,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "nothing lost, nothing drawn twice" in done.stdout
+    return done.stdout
+
+
+def test_release_runs_survive_a_kill_at_every_point(root):
+    told = kill_runs(
+        root, "--kills", "19", "--mechanism", "permutation-swapping", "--attack", "charged"
+    )
+    assert "nothing lost, nothing drawn twice" in told
+    points = {line.split(maxsplit=1)[1] for line in told.splitlines() if line.startswith(" ")}
+    assert len(points) == 11, points  # ten named points, and random moments
+
+
+def test_seeded_runs_end_as_if_never_killed(root):
+    told = kill_runs(root, "--kills", "2", "--mechanism", "noisy-tables", "--attack", "seeded")
+    assert "nothing lost, nothing drawn twice" in told
+
+
+def test_a_runner_that_draws_twice_is_caught(root):
+    told = kill_runs(root, "--mutant", "--mechanism", "noisy-tables")
+    assert "the mutant was caught: the draw released is not the one committed" in told

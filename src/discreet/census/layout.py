@@ -7,7 +7,7 @@ where the file has one. `load_layout` reads a shipped layout by name or any file
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,13 +31,15 @@ class Part(Strict):
     """A column of the file: its text, zero-filled to `pad`, then only its `first` characters.
 
     Texts listed in `missing` make the whole value missing. A column of a looked-up file
-    is written `geography.NAME`.
+    is written `geography.NAME`. With `found_in: TABLE` the part is 1 where the value stands
+    in the same column of that table's file, else 0.
     """
 
     column: Column
     pad: Annotated[int, Field(ge=1, le=30)] | None = None
     first: Annotated[int, Field(ge=1, le=30)] | None = None
     missing: list[str] = Field(default_factory=list)
+    found_in: TableName | None = None
 
 
 def _parts(value: Any) -> Any:
@@ -46,11 +48,17 @@ def _parts(value: Any) -> Any:
     return [{"column": part} if isinstance(part, str) else part for part in listed]
 
 
+def _making(value: Any) -> Any:
+    """Accept `NAME` for `{from: NAME}`."""
+    return {"from": value} if isinstance(value, str | list) else value
+
+
 class Making(Strict):
     """How one column is made: parts put together or a constant, then recoded.
 
     `missing` lists texts that mean missing. One that is also a legal value (0 persons in
-    the family) means missing only where the variable does not apply.
+    the family) means missing only where the variable does not apply. `instead` is another
+    way to make the column, for files that lack a column of `from`.
     """
 
     from_: Annotated[list[Part], BeforeValidator(_parts)] = Field(
@@ -60,6 +68,7 @@ class Making(Strict):
     recode: dict[str, str] = Field(default_factory=dict)
     missing: list[str] = Field(default_factory=list)
     optional: bool = False
+    instead: Annotated[Making, BeforeValidator(_making)] | None = None
 
     @model_validator(mode="after")
     def _one_way(self) -> Making:
@@ -69,10 +78,17 @@ class Making(Strict):
             raise ValueError(f"a recode has at most {MOST_TARGETS} different results")
         return self
 
+    @property
+    def tables(self) -> set[str]:
+        """Return the tables in whose files values are looked for."""
+        own: set[str] = {part.found_in for part in self.from_ if part.found_in is not None}
+        return own if self.instead is None else own | self.instead.tables
 
-def _making(value: Any) -> Any:
-    """Accept `NAME` for `{from: NAME}`."""
-    return {"from": value} if isinstance(value, str | list) else value
+    def for_file(self, columns: Container[str]) -> Making:
+        """Return how a file with these columns makes the column."""
+        if self.instead is None or all(part.column in columns for part in self.from_):
+            return self
+        return self.instead.for_file(columns)
 
 
 class FirstPersons(Strict):
@@ -134,6 +150,9 @@ class Layout(Strict):
                 raise ValueError("only persons are expanded from counts")
             if table.lookup is not None and table.lookup.table not in tables:
                 raise ValueError("a lookup names a table that the layout does not have")
+            for making in table.columns.values():
+                if not making.tables <= tables.keys():
+                    raise ValueError("found_in names a table that the layout does not have")
         return tables
 
     def kept(self, schema: Schema) -> Schema:

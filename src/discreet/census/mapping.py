@@ -60,6 +60,7 @@ class Mapper:
     ) -> None:
         self.engine, self.sources, self.schema, self.place = engine, sources, schema, place
         self.layout, self.plan = layout, layout.tables[place]
+        self.given: dict[str, Making] = {}
         self.raw = sources.open(place)
         self.frame = self.raw.frame
         self.types: dict[str, DType] = dict(self.raw.columns)
@@ -70,7 +71,10 @@ class Mapper:
         """Return the table with typed columns, numbered rows, and nothing computed yet."""
         if self.plan.lookup is not None:
             self._look_up(self.plan.lookup.table, self.plan.lookup.by)
+        # A file that lacks a column may have another from which the same can be made.
+        self.given = {n: m.for_file(self.types) for n, m in self.plan.columns.items()}
         makings = dict(self._makings())
+        self._mark_found(makings)
         self._require(makings)
         made: dict[str, nw.Expr] = {}
         for name, making in makings.items():
@@ -91,7 +95,7 @@ class Mapper:
         """Yield how each column is made: as the layout says, else from its namesake."""
         linked, taken = self._linked(), self._expanded()
         for name in model_columns(self.schema, self.place, linked):
-            making = self.plan.columns.get(name) or _namesake(name)
+            making = self.given.get(name) or _namesake(name)
             if name not in taken and all(part.column in self.types for part in making.from_):
                 for part in making.from_:
                     self._use(part.column)
@@ -118,7 +122,7 @@ class Mapper:
         """Note columns that the layout or the model needs and the file does not have."""
         for name in self.plan.ignore:
             self.sources.use(self.place, name)
-        wanted = {p.column for m in self.plan.columns.values() if not m.optional for p in m.from_}
+        wanted = {p.column for m in self.given.values() if not m.optional for p in m.from_}
         if self.plan.expand is not None:
             counted = {*self.plan.expand.counts.values()}
             wanted |= counted | {flag.column for flag in self.plan.expand.flags.values()}
@@ -133,7 +137,7 @@ class Mapper:
         for name, required in model_columns(self.schema, self.place, self._linked()).items():
             if name == "person_key":  # given here, unless donors are named by the file's own ids
                 required = "donor_id" in makings
-            given = self.plan.columns.get(name)
+            given = self.given.get(name)
             if required and name not in made and (given is None or given.optional):
                 lacking.append(name)
         self.findings += [column_finding("column", self.place, self.raw.file, n) for n in lacking]
@@ -163,6 +167,22 @@ class Mapper:
         marked = keyed.join(own, on="_key", how="left")
         self.raw_checks.append(RawCheck(table, other, marked, [check]))
 
+    def _mark_found(self, makings: Mapping[str, Making]) -> None:
+        """Add, for each part that asks for it, whether its value stands in another file."""
+        parts = (part for making in makings.values() for part in making.from_)
+        wanted = {(p.found_in, p.column) for p in parts if p.found_in is not None}
+        for table, column in sorted(wanted):
+            name, mark = found_in(table, column), nw.lit("0")
+            if table in self.sources and column in self.sources.open(table).columns:
+                other = self.sources.open(table)
+                key = as_text(column, other.columns[column])
+                known = other.frame.select(_sought=key).drop_nulls().unique()
+                known = known.with_columns(nw.lit("1").alias(name))
+                own = self.frame.with_columns(_sought=as_text(column, self.types[column]))
+                self.frame = own.join(known, on="_sought", how="left").drop("_sought")
+                mark = nw.col(name).fill_null("0")
+            self.frame = self.frame.with_columns(mark.alias(name))
+
     # -- values --------------------------------------------------------------------------
 
     def _text(self, column: str) -> nw.Expr:
@@ -172,6 +192,8 @@ class Mapper:
         return without(as_text(column, self.types[column]), self.layout.missing)
 
     def _part(self, part: Part) -> nw.Expr:
+        if part.found_in is not None:
+            return nw.col(found_in(part.found_in, part.column))
         text = without(self._text(part.column), part.missing)
         text = text if part.pad is None else text.str.zfill(part.pad)
         return text if part.first is None else text.str.head(part.first)
@@ -218,6 +240,11 @@ class Mapper:
 
 def _namesake(name: str) -> Making:
     return Making.model_validate({"from": [Part(column=name)], "optional": True})
+
+
+def found_in(table: str, column: str) -> str:
+    """Return the name of the column that says whether a value stands in another file."""
+    return f"_in_{table}_{column}"
 
 
 def is_plain(dtype: DType) -> bool:
