@@ -94,6 +94,8 @@ def test_binomial_refuses_what_it_cannot_draw() -> None:
         )
     with pytest.raises(BadInput, match="negative"):
         binomial(trial(1), "x", items(1), -one, CHANCES[0])
+    with pytest.raises(BadInput, match="slash"):
+        binomial(trial(1), "x/1", items(1), one, CHANCES[0])
     with pytest.raises(BadInput, match="between 0 and 1"):
         binomial(trial(1), "x", items(1), one, Fraction(1))
     assert binomial(system(), "x", key_of(["a"]), one, CHANCES[0])[0] in (0, 1)
@@ -179,4 +181,6 @@ def test_sparse_selection_refuses_what_it_cannot_do() -> None:
     for size in (-1, 2**41):
         with pytest.raises(BadInput, match="size"):
             select_sparse(trial(1), "x", 0, Fraction(1, 2), size)
+    with pytest.raises(BadInput, match="slash"):
+        select_sparse(trial(1), "x/1", 0, Fraction(1, 2), 10)
     assert select_sparse(system(), "x", 0, Fraction(1, 10**9), 2**40).size > 500

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from discreet.compiled import compiled
 from discreet.errors import BadInput
 from discreet.noise.select import Chance, chance_digit
-from discreet.noise.tape import Randomness, Words
+from discreet.noise.tape import Randomness, Words, check_purpose
 
 Integers = NDArray[np.int64]
 
@@ -49,6 +49,7 @@ def binomial(
     >>> binomial(trial(1), "example", key_of(["a", "b"]), np.array([10, 10**6]), Fraction(1, 3))
     array([     2, 333992])
     """
+    check_purpose(purpose)
     if keys.size != trials.size or np.unique(keys).size != keys.size:
         raise BadInput("keys: need one per item, all different, or items would draw alike")
     if trials.size and trials.min() < 0:

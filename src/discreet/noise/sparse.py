@@ -24,7 +24,7 @@ from discreet.noise.exponential import Enclosure, power
 from discreet.noise.law import Ladder, Law, ladder_of
 from discreet.noise.share import Shares
 from discreet.noise.table import draw_ranks, prepare
-from discreet.noise.tape import Randomness
+from discreet.noise.tape import Randomness, check_purpose
 
 Integers = NDArray[np.int64]
 
@@ -42,6 +42,7 @@ def select_sparse(rng: Randomness, purpose: str, key: int, chance: Fraction, siz
     >>> select_sparse(trial(1), "example", 0, Fraction(1, 10**6), 5 * 10**6)
     array([  68499, 1570066, 2118823])
     """
+    check_purpose(purpose)
     if not 0 < chance < 1:
         raise BadInput("a chance must lie strictly between 0 and 1: give a fraction like 1/20")
     if not 0 <= size <= LARGEST_SIZE:
