@@ -122,19 +122,18 @@ def publish_draw(draw: Path, out: Path, engine: Engine | None = None) -> Release
 def protect(
     made: Mechanism, census: Census, rng: Randomness, out: Path, threads: int = 1
 ) -> Release:
-    """Draw, publish to `out`, and purge the draw: for design (simulated data) and trials.
+    """Draw, publish to `out`, and purge the draw: for design, on simulated data only.
 
-    Confidential data with the operating system's randomness would be a release, which must
-    be reserved in the register of its collection before anything is drawn: use `discreet.run`.
+    Confidential data leave a trace in the register of their collection before anything is
+    drawn, as a trial that is counted or a release that is charged: use `discreet.run`.
     """
-    if census.origin != "simulated" and rng.mode != "trial":
+    if census.origin != "simulated":
         raise BadInput(
-            "a release of confidential data must be charged to the register of its collection. "
-            "Use `discreet run` in mode release, or a seed for a trial."
+            "confidential data must be counted in or charged to the register of their "
+            "collection. Use `discreet run` in mode trial or release."
         )
-    mode: Mode = "design" if census.origin == "simulated" else "trial"
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=_made(out.parent)) as private:
-        draw = make_draw(made, census, rng, Path(private) / "draw", mode, threads)
+        draw = make_draw(made, census, rng, Path(private) / "draw", "design", threads)
         return publish_draw(draw, out)
 
 
