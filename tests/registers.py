@@ -13,18 +13,20 @@ from discreet.spec import (
     Budget,
     Domain,
     Exactly,
-    Invariant,
     LogRational,
+    MarginalTable,
     Multiverse,
     Specification,
     hamming_of_multisets,
 )
 
 DECLARED = tuple(
-    Invariant(name=name, of="units", by=("size",), level="county", where={"kind": ["occupied"]})
+    MarginalTable(
+        name=name, of="units", by=(name.split()[-1],), level="county", where={"kind": ["occupied"]}
+    )
     for name in ("households by size", "households by tenure")
 )
-SECRET = Invariant(name="households by race", of="units", by=("race",), level="block")
+SECRET = MarginalTable(name="households by race", of="units", by=("race",), level="block")
 
 
 def hashed(text):

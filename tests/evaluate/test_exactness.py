@@ -10,7 +10,7 @@ from discreet.engine import Engine
 from discreet.evaluate import check_each_invariant, compare, promised_exact
 from discreet.mechanisms import mechanism, protect
 from discreet.noise import trial
-from discreet.spec import Invariant
+from discreet.spec import MarginalTable
 from worlds import register_census, us_census
 
 TABLES = ["P1", "P5", "H1", "H4", "H9", "H11"]
@@ -120,7 +120,7 @@ def test_invariants_are_counted_cell_by_cell(tmp_path: Path):
 def test_a_broken_invariant_is_seen_on_both_sides():
     engine = Engine()
     declared = swapping(town(engine), []).specify()
-    wrong = Invariant(name="persons by race", of="persons", by=("race",), level="block")
+    wrong = MarginalTable(name="persons by race", of="persons", by=("race",), level="block")
     multiverse = declared.multiverse.model_copy(update={"invariants": (wrong,)})
     specification = declared.model_copy(update={"multiverse": multiverse})
     one = us_census(engine, [(0, "1", [(40, "1", "01")])], extras=False)

@@ -21,10 +21,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from discreet.errors import BadInput
-from discreet.mechanisms.swapping.budget import moved_probability
 from discreet.mechanisms.swapping.kernel import permute_strata
-from discreet.mechanisms.swapping.law import Table, table_law
 from discreet.noise import Randomness, Words, key_of, system, trial
+from discreet.spec.psa import Table, moved_probability, table_law
 
 Integers = NDArray[np.int64]
 Sampler = Callable[[Integers, Words, Fraction, Randomness], Integers]

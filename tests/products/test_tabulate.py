@@ -7,7 +7,7 @@ from discreet.census import Census, Table
 from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.products import invariant_counts, tabulate
-from discreet.spec import Invariant
+from discreet.spec import MarginalTable
 from worlds import text, us_census
 
 HOUSEHOLDS = [
@@ -85,7 +85,7 @@ def test_tables_sum_to_the_rows(census):
 
 
 def test_whole_records_are_counted_with_their_members(census):
-    invariant = Invariant(
+    invariant = MarginalTable(
         name="r", of="units", level="state", where={"kind": ["occupied"]}, whole_record=True
     )
     counted = census.engine.rows(invariant_counts(census, invariant))

@@ -384,7 +384,7 @@ def test_a_collection_is_read_from_yaml(tmp_path):
         "format_version: 1\nid: census-2030\ntitle: Census of 2030\nreference_date: 2030-04-01\n"
         "unit: rho2\nlimit: '1'\napprovals_required: 0\ninvariants:\n"
         + "".join(
-            f"  - {{name: {name}, of: units, by: [size], level: county, "
+            f"  - {{name: {name}, of: units, by: [{name.split()[-1]}], level: county, "
             "where: {kind: [occupied]}}\n"
             for name in ("households by size", "households by tenure")
         )

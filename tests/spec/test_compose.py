@@ -13,8 +13,8 @@ from discreet.spec import (
     Domain,
     Exactly,
     FunctionOfUniverse,
-    Invariant,
     LogRational,
+    MarginalTable,
     Multiverse,
     NoCompositionRule,
     NoFiniteBudget,
@@ -38,7 +38,9 @@ def promise(
     return Specification(
         domain=Domain(records=records, schema_name="us-decennial"),
         multiverse=Multiverse(
-            invariants=tuple(Invariant(name=n, of="units", level="state") for n in invariants)
+            invariants=tuple(
+                MarginalTable(name=n, of="units", by=(n,), level="state") for n in invariants
+            )
         ),
         input_premetric=premetric or hamming_of_multisets("household"),
         output_premetric=MULTIPLICATIVE if pure else NORMALISED_RENYI,

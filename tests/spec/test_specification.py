@@ -12,8 +12,8 @@ from discreet.spec import (
     Budget,
     Domain,
     FunctionOfUniverse,
-    Invariant,
     LogRational,
+    MarginalTable,
     Multiverse,
     Specification,
     hamming_of_multisets,
@@ -25,7 +25,7 @@ def specification(amount) -> Specification:
     return Specification(
         domain=Domain(records="households", schema_name="us-decennial"),
         multiverse=Multiverse(
-            invariants=(Invariant(name="n", of="units", by=("size",), level="block"),)
+            invariants=(MarginalTable(name="n", of="units", by=("size",), level="block"),)
         ),
         input_premetric=hamming_of_multisets("household"),
         output_premetric=MULTIPLICATIVE,

@@ -13,7 +13,7 @@ import narwhals as nw
 
 from discreet.census import Census, Schema, Table
 from discreet.products import invariant_counts
-from discreet.spec import Invariant, Specification
+from discreet.spec import Invariant, MarginalTable, Specification
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,8 @@ def _kinds(schema: Schema, table: Table) -> list[str]:
 
 
 def _covers(invariant: Invariant, schema: Schema, table: Table, level: str, kind: str) -> bool:
+    if not isinstance(invariant, MarginalTable):
+        return False
     fixed_kinds = invariant.where.get("kind")
     others = set(invariant.where) - {"kind"}
     if invariant.of != "units" or others or (fixed_kinds is not None and kind not in fixed_kinds):

@@ -32,6 +32,7 @@ from discreet.census import (
 from discreet.config import Strict, suggest
 from discreet.engine import Engine, Frame
 from discreet.errors import BadInput
+from discreet.mechanisms.domain import domain_of
 from discreet.noise import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -45,7 +46,6 @@ from discreet.spec import (
     MULTIPLICATIVE,
     NORMALISED_RENYI,
     Budget,
-    Domain,
     Exactly,
     Multiverse,
     Rational,
@@ -54,11 +54,8 @@ from discreet.spec import (
     symmetric_difference,
 )
 
-#: Which records each kind of table counts, and what one of them is called.
-DOMAINS = {
-    "units": ("units with their members", "household"),
-    "persons": ("persons", "person"),
-}
+#: What one record of each kind of table is called.
+UNITS = {"units": "household", "persons": "person"}
 
 
 class Query(Strict):
@@ -166,11 +163,11 @@ class NoisyTables(Strict):
 
     def specify(self, facts: Mapping[str, int] | None = None) -> Specification:
         """Return the specification: no invariants, and the budget that was asked for."""
-        records, unit = DOMAINS[self.counted]
+        unit = UNITS[self.counted]
         gaussian = self.noise == "gaussian"
         premetric = symmetric_difference if self.change == "add-remove" else hamming_of_multisets
         return Specification(
-            domain=Domain(records=records, schema_name=self.census_schema.name),
+            domain=domain_of(self.census_schema),
             multiverse=Multiverse(invariants=()),
             input_premetric=premetric(unit),
             output_premetric=NORMALISED_RENYI if gaussian else MULTIPLICATIVE,

@@ -2,18 +2,69 @@
 
 from __future__ import annotations
 
+import math
+
 import narwhals as nw
 
 from discreet.census import Census, unit_records
 from discreet.engine import Frame
 from discreet.errors import BadInput
-from discreet.spec import Invariant, Specification
+from discreet.spec import (
+    WHOLE,
+    Indicator,
+    Inequality,
+    Invariant,
+    LinearCombination,
+    MarginalTable,
+    Specification,
+)
 
 
 def invariant_counts(census: Census, invariant: Invariant) -> Frame:
-    """Return `cell, count`: the exact counts an invariant fixes, one text per cell."""
-    columns = [invariant.level, *invariant.by]
-    if invariant.whole_record:
+    """Return `cell, count`: the exact numbers an invariant fixes, one text per cell.
+
+    Cells without rows are left out and stand for 0. Of an inequality 1 is counted where
+    it holds differently from an empty cell, so that empty cells need no list of areas.
+    """
+    if isinstance(invariant, LinearCombination):
+        return _weighted(census, invariant)
+    counted = _counted(census, invariant)
+    if isinstance(invariant, Indicator):
+        return counted.with_columns(count=nw.lit(1, dtype=nw.Int64))
+    if isinstance(invariant, Inequality):
+        enough = nw.col("count") >= (invariant.at_least if invariant.at_least is not None else 0)
+        if invariant.at_most is not None:
+            enough = nw.col("count") <= invariant.at_most
+        differs = ~enough if invariant.holds(0) else enough
+        return counted.filter(differs).with_columns(count=nw.lit(1, dtype=nw.Int64))
+    return counted
+
+
+def _weighted(census: Census, invariant: LinearCombination) -> Frame:
+    """Return the weighted sum per area, in whole multiples of one over the common denominator."""
+    scale = math.lcm(*(weight.denominator for weight in invariant.weights.values()))
+    columns = _cell_columns(invariant)
+    rows = census.frame(invariant.of, columns, where=invariant.where)
+    areas = [column for column in columns if column == invariant.level]
+    total = nw.lit(0, dtype=nw.Int64)
+    for cell, weight in invariant.weights.items():
+        chosen = nw.lit(True)
+        for column, code in zip(invariant.by, cell.split("|"), strict=False):
+            chosen = chosen & (nw.col(column).cast(nw.String) == code)
+        total = total + nw.when(chosen).then(int(weight * scale)).otherwise(0)
+    summed = census.engine.fingerprint(rows.with_columns(count=total), areas, "cell")
+    sums = summed.group_by("cell").agg(count=nw.col("count").sum().cast(nw.Int64))
+    return sums.filter(nw.col("count") != 0)
+
+
+def _cell_columns(invariant: Invariant) -> list[str]:
+    area = [] if invariant.level == WHOLE else [invariant.level]
+    return list(dict.fromkeys([*area, *invariant.by]))
+
+
+def _counted(census: Census, invariant: Invariant) -> Frame:
+    columns = _cell_columns(invariant)
+    if isinstance(invariant, MarginalTable) and invariant.whole_record:
         if invariant.of != "units":
             raise BadInput("only whole records of units can be counted.")
         wanted = ["unit_id", *dict.fromkeys(columns)]
@@ -21,7 +72,8 @@ def invariant_counts(census: Census, invariant: Invariant) -> Frame:
         rows = rows.join(unit_records(census), on="unit_id", how="left")
         columns = [*columns, "record"]
     else:
-        rows = census.frame(invariant.of, columns, where=invariant.where)
+        key = "unit_id" if invariant.of == "units" else "person_key"
+        rows = census.frame(invariant.of, columns or [key], where=invariant.where)
     cells = census.engine.fingerprint(rows, list(dict.fromkeys(columns)), "cell")
     return cells.group_by("cell").agg(count=nw.len())
 

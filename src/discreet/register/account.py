@@ -16,6 +16,7 @@ from discreet.spec import (
     NoCompositionRule,
     NoFiniteBudget,
     Specification,
+    determined,
 )
 
 #: Bounds with another status are shown, never charged.
@@ -142,7 +143,7 @@ class Account:
                 f"declared statistics exact.",
             )
             for one in specification.multiverse.invariants
-            if one not in declared
+            if not determined(one, declared, specification.domain)
         ]
 
 
@@ -165,10 +166,10 @@ def _uncountable(specification: Specification) -> list[Refused]:
     if budget.status not in CHARGEABLE:
         text = f"the bound is only {budget.status}. Charge a published or proved one."
         return [Refused("unproved bound", text, voids=True)]
-    if specification.output_premetric != PREMETRICS[budget.unit]:
+    if specification.output_premetric not in PREMETRICS.values():
         text = (
-            f"budgets of the output premetric '{specification.output_premetric.name}' are not "
-            f"told in {budget.unit}. State the budget in its own unit."
+            f"accounts are kept in epsilon or rho^2, and no rule leads there from the output "
+            f"premetric '{specification.output_premetric.name}'."
         )
         return [Refused("no composition rule", text, voids=True)]
     return []

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from discreet.config import Strict, parse
 from discreet.files import FORMAT_VERSION, check_format, read_yaml
-from discreet.spec import Invariant, Rational, Unit
+from discreet.spec import Invariant, Rational
 
 
 def _one_line(text: str) -> str:
@@ -19,6 +19,9 @@ def _one_line(text: str) -> str:
         raise ValueError("must be one line of text, not empty, of at most 500 characters")
     return tidy
 
+
+#: What the limit of an account is told in; the premetric follows from it.
+AccountUnit = Literal["epsilon", "rho2"]
 
 #: Something a person wrote: a title, a name, a reason.
 Line = Annotated[str, AfterValidator(_one_line)]
@@ -41,7 +44,7 @@ class Collection(Strict):
     id: Id
     title: Line
     reference_date: date
-    unit: Unit
+    unit: AccountUnit
     limit: Annotated[Rational, Field(ge=0)]
     invariants: tuple[Invariant, ...]
     approvals_required: Annotated[int, Field(ge=0)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from discreet.register.collection import Collection
+from discreet.register.collection import AccountUnit, Collection
 from discreet.spec import (
     MULTIPLICATIVE,
     NORMALISED_RENYI,
@@ -24,7 +24,6 @@ from discreet.spec import (
     Multiverse,
     NoCompositionRule,
     Specification,
-    Unit,
     compose,
 )
 
@@ -49,7 +48,7 @@ class Total:
     releases: int
 
     @property
-    def unit(self) -> Unit:
+    def unit(self) -> AccountUnit:
         """Return the unit of all amounts."""
         return self.collection.unit
 
@@ -100,7 +99,7 @@ class Total:
         )
 
 
-def add_up(unit: Unit, releases: Sequence[tuple[str, Specification]]) -> Composition | None:
+def add_up(unit: AccountUnit, releases: Sequence[tuple[str, Specification]]) -> Composition | None:
     """Return the common promise of named releases in `unit`; None if there are none.
 
     Raise `NoCompositionRule` where no theorem gives one.

@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 
 from discreet.census import Schema, Table
-from discreet.spec import MULTIPLICATIVE, Invariant, LogRational, NoFiniteBudget, Specification
+from discreet.spec import (
+    MULTIPLICATIVE,
+    Invariant,
+    LogRational,
+    MarginalTable,
+    NoFiniteBudget,
+    Specification,
+)
 
 
 def count(value: float) -> str:
@@ -128,6 +135,8 @@ def code_label(schema: Schema, table: Table, column: str, value: str | None) -> 
 
 def invariant_words(schema: Schema, invariant: Invariant) -> str:
     """Return an invariant as a phrase, kinds of units by their labels."""
+    if not isinstance(invariant, MarginalTable):
+        return invariant.describe()
     codes = schema.units["kind"].codes or {}
     named = [codes[kind].label.lower() for kind in invariant.where.get("kind", ()) if kind in codes]
     rows = f"{invariant.of} ({', '.join(named)})" if named else invariant.of

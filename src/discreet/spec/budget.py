@@ -20,9 +20,12 @@ from discreet.config import Strict
 #: Where a bound comes from. Only the first two may be charged to an account.
 Status = Literal["published", "proved here", "checked numerically"]
 
-#: Pure budgets are told in epsilon; zero-concentrated ones in rho^2, the parameter that
-#: Bun and Steinke (2016) call rho.
-Unit = Literal["epsilon", "rho2"]
+#: Pure and approximate budgets are told in epsilon; zero-concentrated ones in rho^2, the
+#: parameter that Bun and Steinke (2016) call rho; Gaussian ones in mu^2; others as they are.
+#: rho^2 and mu^2 are squares of the number that multiplies the distance.
+Unit = Literal["epsilon", "rho2", "mu2", "value"]
+
+SQUARED: tuple[Unit, ...] = ("rho2", "mu2")
 
 
 def _fraction(value: Any) -> Any:
@@ -41,21 +44,25 @@ Rational = Annotated[Fraction, BeforeValidator(_fraction), PlainSerializer(str, 
 
 
 class LogRational(Strict):
-    """The number ln(`of`), exactly."""
+    """The number `times` ln(`of`), exactly."""
 
     kind: Literal["log-rational"] = "log-rational"
     of: Annotated[Rational, Field(ge=1)]
+    times: Annotated[Rational, Field(gt=0)] = Fraction(1)
 
     def value(self) -> float:
-        """Return the logarithm rounded to a float, for display only."""
-        return math.log(self.of.numerator) - math.log(self.of.denominator)
+        """Return the number rounded to a float, for display only."""
+        return float(self.times) * (math.log(self.of.numerator) - math.log(self.of.denominator))
 
     def upper_bound(self) -> Fraction:
-        """Return a rational that is at least the logarithm, and exceeds it by less than 1e-25.
+        """Return a rational that is at least the number, and exceeds it by at most 1e-25 `times`.
 
         The decimal logarithm is correctly rounded, so one unit in its last place above
         the difference of two of them is an upper bound.
         """
+        return self.times * self._logarithm()
+
+    def _logarithm(self) -> Fraction:
         if self.of == 1:
             return Fraction(0)
         with decimal.localcontext(prec=40):
@@ -112,13 +119,48 @@ class Budget(Strict):
         """Return the amount with its unit."""
         if isinstance(self.amount, NoFiniteBudget):
             return f"no finite budget exists: {self.amount.reason}"
-        name = "rho^2" if self.unit == "rho2" else self.unit
+        name = UNIT_NAMES[self.unit]
         if isinstance(self.amount, FunctionOfUniverse):
             return f"{name} = {self.amount.formula}"
-        return f"{name} = {_rounded_up(self.amount.upper_bound())}"
+        return f"{name} = {rounded_up(self.amount.upper_bound())}"
+
+    def scaled(self, factor: Fraction | int, condition: str = "") -> Budget:
+        """Return the budget per unit of a premetric `factor` times smaller.
+
+        The number that multiplies the distance grows by the factor; of rho^2 and mu^2,
+        which are its squares, the square.
+        """
+        conditions = (*self.conditions, condition) if condition else self.conditions
+        if isinstance(self.amount, FunctionOfUniverse):
+            amount: Amount = FunctionOfUniverse(
+                formula=f"{factor**2 if self.unit in SQUARED else factor} x ({self.amount.formula})"
+            )
+        elif isinstance(self.amount, NoFiniteBudget):
+            amount = self.amount
+        else:
+            amount = times(self.amount, factor**2 if self.unit in SQUARED else factor)
+        return self.model_copy(update={"amount": amount, "conditions": conditions})
 
 
-def _rounded_up(value: Fraction) -> str:
+UNIT_NAMES: dict[Unit, str] = {"epsilon": "epsilon", "rho2": "rho^2", "mu2": "mu^2", "value": "D"}
+
+
+def times(amount: LogRational | Exactly, factor: Fraction | int) -> LogRational | Exactly:
+    """Return an amount times a positive rational, exactly."""
+    factor = Fraction(factor)
+    if isinstance(amount, Exactly):
+        return Exactly(of=amount.of * factor)
+    # A whole power keeps the plain form ln(a/b) while it is short enough to read.
+    if (
+        factor.denominator == 1
+        and amount.times == 1
+        and factor * amount.of.numerator.bit_length() < 256
+    ):
+        return LogRational(of=amount.of ** int(factor))
+    return LogRational(of=amount.of, times=amount.times * factor)
+
+
+def rounded_up(value: Fraction) -> str:
     """Return a number with four decimals that is never below the exact one."""
     shown = -(-value.numerator * 10**4 // value.denominator)
     return f"{shown // 10**4}.{shown % 10**4:04d}"

@@ -24,22 +24,22 @@ from discreet.config import Strict, suggest
 from discreet.engine import Engine, Frame
 from discreet.errors import BadInput
 from discreet.files import write_json
+from discreet.mechanisms.domain import domain_of
 from discreet.mechanisms.microdata import write_microdata
-from discreet.mechanisms.swapping import budget as psa
 from discreet.mechanisms.swapping.kernel import permute_strata
-from discreet.mechanisms.swapping.law import Table, table_law
 from discreet.noise import Randomness, key_of
 from discreet.spec import (
     MULTIPLICATIVE,
     Budget,
-    Domain,
     FunctionOfUniverse,
     Invariant,
     LogRational,
+    MarginalTable,
     Multiverse,
     Rational,
     Specification,
     hamming_of_multisets,
+    psa,
 )
 
 #: Where each (block, record) pair of an outcome is counted.
@@ -112,7 +112,7 @@ class PermutationSwapping(Strict):
                 "permutation-swapping moves households, but persons of this census have no link "
                 "to units."
             )
-        self._rows(census)
+        self.households(census)
 
     def facts(self, census: Census) -> dict[str, int]:
         """Return invariant counts: households, strata, and the size of the largest stratum."""
@@ -135,7 +135,7 @@ class PermutationSwapping(Strict):
                 raise ArithmeticError("Theorem 1 gives no finite budget at this rate")
             amount = LogRational(of=ratio)
         return Specification(
-            domain=Domain(records="units with their members", schema_name=self.census_schema.name),
+            domain=domain_of(self.census_schema),
             multiverse=Multiverse(invariants=self._invariants()),
             input_premetric=hamming_of_multisets("household"),
             output_premetric=MULTIPLICATIVE,
@@ -153,7 +153,7 @@ class PermutationSwapping(Strict):
         occupied = {"kind": list(kinds.occupied)}
         fixed = [*kinds.vacant, *kinds.collective]
         swapped = (
-            Invariant(
+            MarginalTable(
                 name="household records by stratum",
                 of="units",
                 where=occupied,
@@ -161,7 +161,7 @@ class PermutationSwapping(Strict):
                 level=self.within,
                 whole_record=True,
             ),
-            Invariant(
+            MarginalTable(
                 name=f"households by matching variables and {block}",
                 of="units",
                 where=occupied,
@@ -171,7 +171,7 @@ class PermutationSwapping(Strict):
         )
         if not fixed:
             return swapped
-        stays = Invariant(
+        stays = MarginalTable(
             name="vacant units and collective quarters with their residents",
             of="units",
             where={"kind": fixed},
@@ -182,7 +182,7 @@ class PermutationSwapping(Strict):
 
     # -- what is done -----------------------------------------------------------------
 
-    def _rows(self, census: Census) -> Frame:
+    def households(self, census: Census) -> Frame:
         """Return `unit_id, block, label` of occupied units; equal labels share a stratum."""
         block = census.schema.block
         columns = ["unit_id", block, self.within, *self.match]
@@ -193,7 +193,7 @@ class PermutationSwapping(Strict):
 
     def _strata(self, census: Census) -> Frame:
         """Return `label, size, stratum`: strata numbered in the order of their labels."""
-        sizes = self._rows(census).group_by("label").agg(size=nw.len().cast(nw.Int64))
+        sizes = self.households(census).group_by("label").agg(size=nw.len().cast(nw.Int64))
         return census.engine.number_rows(sizes, ["label"], "stratum")
 
     def draw(self, census: Census, rng: Randomness, folder: Path, threads: int = 1) -> None:
@@ -204,7 +204,7 @@ class PermutationSwapping(Strict):
         places = engine.materialise(places)
         # Records in the order of their ids: what a trial draws may not depend on row order.
         rows = (
-            self._rows(census)
+            self.households(census)
             .join(strata.select("label", "stratum"), on="label", how="inner")
             .join(places, on=block, how="inner")
             .select("unit_id", "stratum", "place")
@@ -236,7 +236,7 @@ class PermutationSwapping(Strict):
         """Return the probability of every released data set, by enumeration of strata."""
         block = census.schema.block
         records = unit_records(census)
-        rows = self._rows(census).join(records, on="unit_id", how="inner")
+        rows = self.households(census).join(records, on="unit_id", how="inner")
         strata: dict[str, Counter[tuple[str, str]]] = {}
         for label, place, record in census.engine.rows(rows.select("label", block, "record")):
             strata.setdefault(label, Counter())[place, record] += 1
@@ -264,9 +264,9 @@ def _stratum_law(stratum: Counter[tuple[str, str]], rate: Fraction) -> dict[Coun
     records = sorted({record for _, record in stratum})
     if stratum.total() < 2:
         return {frozenset(stratum.items()): Fraction(1)}
-    table: Table = tuple(tuple(stratum[p, r] for p in places) for r in records)
+    table: psa.Table = tuple(tuple(stratum[p, r] for p in places) for r in records)
     law: dict[Counts, Fraction] = {}
-    for outcome, probability in table_law(table, rate).items():
+    for outcome, probability in psa.table_law(table, rate).items():
         counts = Counter[tuple[str, str]]()
         for record, row in zip(records, outcome, strict=True):
             for place, number in zip(places, row, strict=True):

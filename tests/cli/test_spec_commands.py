@@ -1,0 +1,200 @@
+"""Commands on promises: their contract, and that no budget is printed alone."""
+
+import json
+
+import pytest
+import typer
+import yaml
+from typer.testing import CliRunner
+
+from discreet.cli import specs
+from discreet.spec import catalog
+from discreet.spec.registry import problems, problems_of_text
+
+app = typer.Typer(pretty_exceptions_enable=False)
+specs.add_to(app)
+
+
+@app.callback()
+def start() -> None:
+    """Make the app one of groups."""
+
+
+@pytest.fixture
+def spec(tmp_path, monkeypatch):
+    """Return a function that runs `spec` with arguments in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(app, ["spec", *map(str, arguments)])
+
+
+def data(done):
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+TELLS = ("unit", "invariants", "input_premetric", "output_premetric")
+
+
+# -- swapping -----------------------------------------------------------------------------------
+
+
+def test_the_account_of_swapping(spec):
+    found = data(spec("psa", "--stratum", 264331, "--rate", "0.01", "--json"))
+    assert found["epsilon"] == pytest.approx(17.0801, abs=5e-5)
+    assert found["epsilon_sharpened"] < found["epsilon"]
+    assert found["rho2"] == pytest.approx(found["epsilon"] / 2, abs=1e-6)
+    assert found["minimum_epsilon"] == pytest.approx(6.24248, abs=5e-6)
+    assert 0.998 < found["best_rate"] < 0.9981
+    assert all(found[key] for key in TELLS)
+
+
+def test_rates_may_be_fractions(spec):
+    one = data(spec("psa", "--stratum", 10, "--rate", "1/20", "--json"))
+    assert one == data(spec("psa", "--stratum", 10, "--rate", "0.05", "--json"))
+
+
+def test_both_rates_of_a_budget(spec):
+    found = data(spec("invert", "--stratum", 10, "--epsilon", 3, "--json"))
+    assert found["rates"] == pytest.approx([0.35386, 0.95257], abs=1e-5)
+    assert len(found["moved_shares"]) == 2
+    assert all(found[key] for key in TELLS)
+    text = spec("invert", "--stratum", 10, "--epsilon", 3).stdout
+    assert "35.3862%" in text
+    assert "expected to move" in text
+    assert "hamming-of-multisets" in text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("psa", "--stratum", 1, "--rate", "0.5"),
+        ("psa", "--stratum", 10, "--rate", "1.5"),
+        ("psa", "--stratum", 10, "--rate", "half"),
+        ("invert", "--stratum", 10, "--epsilon", 0.1),
+        ("table", 6),
+        ("show", "nothing.yaml"),
+        ("registry", "topdown-dhc-units"),
+        ("compose", "topdown", "safetab-h"),
+        ("compose", "topdown", "psa-1940-massachusetts"),
+        ("compose", "topdown", "phsafe", "--delta", "1"),
+        ("show", "psa-2010@1"),
+    ],
+)
+def test_what_cannot_be_answered_is_bad_input(spec, arguments):
+    done = spec(*arguments)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert "unexpected" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "registry"])
+def test_an_unknown_name_is_answered_with_a_known_one(spec, command):
+    done = spec(command, "das-202")
+    assert done.exit_code == 2
+    assert "Did you mean 'das-2020'?" in done.stderr
+
+
+# -- the catalog --------------------------------------------------------------------------------
+
+
+def test_the_list(spec):
+    assert [one["name"] for one in data(spec("list", "--json"))] == list(catalog.names())
+    assert "SafeTab-P" in spec("list").stdout
+
+
+@pytest.mark.parametrize("number", [2, 3, 4, 5])
+def test_tables(spec, number):
+    found = data(spec("table", number, "--json"))
+    assert found["table"] == number
+    for row in found["rows"]:
+        assert {"printed", "recomputed", "difference", "agrees"} <= set(row)
+        assert all(row[key] for key in TELLS)
+    assert "recomputed" in spec("table", number).stdout
+
+
+def test_show_in_words_and_as_data(spec):
+    text = spec("show", "das-2020").stdout
+    for needed in (
+        "rho^2 = 55.3710 per person record",
+        "number of persons, in every state",
+        "hamming-of-multisets",
+        "132.0510",
+        "at least, to date",
+        "W13",
+    ):
+        assert needed in text, needed
+    found = data(spec("show", "das-2020", "--json"))
+    assert found["specification"]["budget"]["amount"]["of"] == "55371/1000"
+    assert {one["name"] for one in found["alternatives"]} >= {"moving-person", "one-copy"}
+
+
+def test_a_swap_at_another_rate(spec):
+    assert "18.2883" in spec("show", "psa-2010@0.04").stdout
+    assert "19.0021" in spec("show", "psa-2010").stdout
+
+
+def test_a_file_is_shown_like_a_name(spec, tmp_path):
+    printed = spec("show", "phsafe", "--yaml").stdout
+    (tmp_path / "own.yaml").write_text(printed)
+    assert spec("show", "own.yaml", "--yaml").stdout == printed
+    assert "rho^2 = 2.5150 per person record" in spec("show", "own.yaml").stdout
+    assert data(spec("compare", "own.yaml", "phsafe", "--json"))["verdict"] == "equivalent"
+
+
+def test_the_page(spec, tmp_path):
+    done = spec("show", "topdown", "--html", "card.html")
+    assert (done.exit_code, done.stdout) == (0, "card.html\n")
+    assert "15.29" in (tmp_path / "card.html").read_text()
+
+
+def test_swapping_and_the_system_of_2020_are_incomparable(spec):
+    found = data(spec("compare", "psa-2010", "das-2020", "--json"))
+    assert found["verdict"] == "incomparable"
+    assert len(found["witnesses"]) == 2
+    assert found["warnings"]
+    assert "incomparable" in spec("compare", "psa-2010", "das-2020").stdout
+
+
+def test_compose_adds_what_the_catalog_adds(spec):
+    parts = ("topdown", "safetab-p", "safetab-h", "phsafe")
+    found = data(spec("compose", *parts, "--touched", 1, "--delta", "1e-10", "--json"))
+    assert found["specification"]["budget"]["amount"]["of"] == "55371/1000"
+    assert any("per person instead of household" in text for text in found["weakenings"])
+    converted = found["converted"]
+    assert converted["output_premetric"]["name"] == "approximate"
+    text = spec("compose", *parts, "--touched", 1, "--delta", "1e-10").stdout
+    assert "epsilon = 126.7843 per person record" in text
+    assert "number of persons, in every state" in text
+
+
+def test_the_factor_between_units_is_an_argument(spec):
+    found = data(spec("compose", "topdown-pl-persons", "safetab-h", "--touched", 2, "--json"))
+    assert found["specification"]["budget"]["amount"]["of"] == "1843/25"  # 2.56 + 4 x 17.79
+
+
+def test_a_registry_entry(spec, tmp_path):
+    text = spec("registry", "topdown-pl").stdout
+    assert problems(yaml.safe_load(text)) == []
+    assert problems_of_text(text) == []
+    done = spec("registry", "topdown-pl", "--out", "redistricting.yaml")
+    assert done.exit_code == 0, done.stderr
+    assert (tmp_path / "redistricting.yaml").read_text() == text
+
+
+def test_a_registry_entry_for_a_file_needs_metadata(spec, tmp_path):
+    (tmp_path / "own.yaml").write_text(spec("show", "safetab-p", "--yaml").stdout)
+    done = spec("registry", "own.yaml")
+    assert done.exit_code == 2
+    assert "--metadata" in done.stderr
+    (tmp_path / "about.yaml").write_text(
+        "name: Own\ndata_curators: [Office]\nintended_use: Planning.\ndescription: Counts.\n"
+        "data_product_region: Here\npublication_date: '2026-01-31'\n"
+    )
+    done = spec("registry", "own.yaml", "--metadata", "about.yaml")
+    assert done.exit_code == 0, done.stderr
+    assert yaml.safe_load(done.stdout)["url_slug"] == "own-office-2026"
+
+
+def test_the_schema(spec):
+    assert data(spec("schema"))["title"] == "Specification"
