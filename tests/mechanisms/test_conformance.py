@@ -81,6 +81,27 @@ CASES = {
         {"rate": "0.5", "match": ["size", "tenure"], "within": "municipality"},
         "register",
     ),
+    "psa-tenure": Case(
+        "permutation-swapping",
+        {"rate": "1/2", "match": [], "within": "county", "swap": ["tenure"], "table": ["size"]},
+        "us",
+    ),
+    "psa-block-and-tenure": Case(
+        "permutation-swapping",
+        {"rate": "1/2", "match": ["size"], "within": "all", "swap": ["block", "tenure"]},
+        "us",
+    ),
+    "psa-persons": Case(
+        "permutation-swapping",
+        {
+            "rate": "1/3",
+            "match": ["sex"],
+            "within": "state",
+            "records": "persons",
+            "swap": ["age", "race"],
+        },
+        "us",
+    ),
     "noisy-us": Case(
         "noisy-tables",
         {

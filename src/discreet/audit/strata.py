@@ -1,6 +1,6 @@
 """Swapping on a census, stratum by stratum: what can be lost, and what is disclosed anyway.
 
-Sizes, held records and blocks of a stratum are its margins, and the margins are
+Sizes, held records and swapped values of a stratum are its margins, and the margins are
 invariants of the swap: published exactly, whatever is drawn. Every figure here is a
 function of them, so none tells more than the invariants do. A stratum whose margins
 admit one table only is disclosed fully by them: its loss is 0 because nothing is left to
@@ -22,10 +22,11 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from discreet.census import Census, unit_records
+from discreet.census import Census
 from discreet.engine import Engine, Frame
+from discreet.errors import BadInput
 from discreet.mechanisms import PermutationSwapping
-from discreet.spec import psa
+from discreet.spec import WHOLE, psa
 
 #: Strata of at most so many records are enumerated: about a second for all their kinds.
 ENUMERATED = 6
@@ -35,7 +36,7 @@ DISCLOSED, BY_ENUMERATION, BY_BOUNDS, UNKNOWN = "disclosed", "enumerated", "boun
 FIGURES = (
     "stratum_size",
     "distinct_records",
-    "distinct_blocks",
+    "distinct_values",
     "theorem_1",
     "sharpened",
     "loss",
@@ -53,7 +54,7 @@ class StrataAudit:
     """What swapping a census can lose.
 
     `table` has one row per stratum: the area and the matching variables, `stratum_size`,
-    `distinct_records` (held) and `distinct_blocks`, `theorem_1` and `sharpened` (budgets of
+    `distinct_records` (held) and `distinct_values`, `theorem_1` and `sharpened` (budgets of
     that stratum), `loss` (missing where unknown) and `loss_known` (how). The loss of the census
     is the largest of a stratum: between `loss_at_least` and `loss_at_most`.
     """
@@ -114,18 +115,20 @@ class StrataAudit:
 def audit_strata(mechanism: PermutationSwapping, census: Census) -> StrataAudit:
     """Return what `mechanism` can lose on `census`, in every stratum and altogether."""
     mechanism.check(census)
+    if mechanism.records != "units":
+        raise BadInput("strata are audited for swaps of units only, not of persons.")
     engine, rate = census.engine, mechanism.rate
-    households = engine.materialise(mechanism.households(census))
-    records = households.select("unit_id", "label").join(unit_records(census), on="unit_id")
-    held = engine.materialise(_margin(records, "record"))
-    placed = engine.materialise(_margin(households, census.schema.block))
+    households = engine.materialise(mechanism.swapped_records(census))
+    held = engine.materialise(_margin(households, "held"))
+    placed = engine.materialise(_margin(households, "value"))
     counted = engine.materialise(
         _shape(held, "record")
-        .join(_shape(placed, "block"), on="label")
+        .join(_shape(placed, "value"), on="label")
         .rename({"record_total": "stratum_size"})
     )
     judged = _judged(engine, rate, counted, _kinds(engine, rate, counted, held, placed))
-    columns = [mechanism.within, *mechanism.match]
+    area = [] if mechanism.within == WHOLE else [mechanism.within]
+    columns = [*area, *mechanism.match]
     named = households.group_by("label").agg(unit_id=nw.col("unit_id").min())
     named = named.join(census.frame("units", ["unit_id", *columns]), on="unit_id", how="inner")
     table = engine.materialise(named.join(judged, on="label").select(*columns, *FIGURES))
@@ -157,7 +160,7 @@ def _kinds(engine: Engine, rate: Fraction, counted: Frame, held: Frame, placed: 
     small = counted.filter(
         nw.col("stratum_size") <= ENUMERATED,
         nw.col("distinct_records") > 1,
-        nw.col("distinct_blocks") > 1,
+        nw.col("distinct_values") > 1,
     ).select("label")
     texts = []
     for margin, name in ((held, "holding"), (placed, "swapping")):
@@ -208,13 +211,13 @@ def _judged(engine: Engine, rate: Fraction, counted: Frame, kinds: Frame) -> Fra
     judged = counted.join(budgets, on="stratum_size", how="inner").join(
         kinds, on="label", how="left"
     )
-    disclosed = (nw.col("distinct_records") == 1) | (nw.col("distinct_blocks") == 1)
+    disclosed = (nw.col("distinct_records") == 1) | (nw.col("distinct_values") == 1)
     # Two single values on both sides, and largest counts that add to at most half the size.
     varied = (
         (nw.col("meets") == 1)
         & (nw.col("record_single") >= 2)
-        & (nw.col("block_single") >= 2)
-        & (2 * (nw.col("record_largest") + nw.col("block_largest")) <= nw.col("stratum_size"))
+        & (nw.col("value_single") >= 2)
+        & (2 * (nw.col("record_largest") + nw.col("value_largest")) <= nw.col("stratum_size"))
     )
     large = nw.col("small_known").is_null()
     by_bounds = nw.when(varied).then(nw.col("sharpened"))  # missing otherwise

@@ -205,18 +205,29 @@ def needs(schema: Schema, place: TableName, name: str) -> frozenset[str]:
     return frozenset()
 
 
-def made_from(schema: Schema, column: str) -> frozenset[str]:
-    """Return every column a person's column is made from, itself included, however indirectly."""
-    found: set[str] = set()
-    todo = [column]
+def made_from(
+    schema: Schema, column: str, place: TableName = "persons"
+) -> frozenset[tuple[TableName, str]]:
+    """Return every (table, column) that a column seen from `place` is made from.
+
+    Itself included, however indirectly: also through members of a unit.
+    """
+    found: set[tuple[TableName, str]] = set()
+    todo: list[tuple[TableName, str]] = [(place, column)]
     while todo:
-        name = todo.pop()
-        if name in found:
+        seen_from, name = todo.pop()
+        home = schema.home(name, seen_from)
+        if home is None or (home, name) in found:
             continue
-        found.add(name)
-        if schema.home(name, "persons") == "persons":
-            variable = schema.persons.get(name)
-            if variable is not None and variable.derive is not None:
-                todo.append(variable.derive)
-            todo += needs(schema, "persons", name)
+        found.add((home, name))
+        variable = schema.variables(home).get(name)
+        if variable is not None and variable.derive is not None:
+            todo.append((home, variable.derive))
+        todo += [(home, need) for need in needs(schema, home, name)]
+        computed = schema.computed(home).get(name)
+        if isinstance(computed, MemberCount):
+            todo += [("persons", need) for need in condition.columns_of(computed.members)]
+        elif isinstance(computed, MemberValue):
+            looked_at = {computed.take, *condition.columns_of(computed.member)}
+            todo += [("persons", need) for need in looked_at]
     return frozenset(found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import narwhals as nw
 
 from discreet.census.census import Census
@@ -20,17 +22,20 @@ def unit_columns(census: Census) -> list[str]:
     return [name for name in census.schema.units if name in present]
 
 
-def unit_records(census: Census) -> Frame:
+def unit_records(census: Census, without: Collection[str] = ()) -> Frame:
     """Return `unit_id, record` for every unit, members included, location left out.
 
     The text of a unit is its variables followed by its members' texts in sorted order,
-    so it does not depend on the order of rows or on identifiers.
+    so it does not depend on the order of rows or on identifiers. Columns in `without` are
+    left out; those of members are written `persons.name`.
     """
     engine = census.engine
-    units = engine.fingerprint(census.table("units"), unit_columns(census), "unit_text")
+    own = [name for name in unit_columns(census) if name not in without]
+    units = engine.fingerprint(census.table("units"), own, "unit_text")
     if not census.linked:
         return units.select("unit_id", record=nw.col("unit_text"))
-    persons = engine.fingerprint(census.table("persons"), person_columns(census), "text")
+    theirs = [name for name in person_columns(census) if f"persons.{name}" not in without]
+    persons = engine.fingerprint(census.table("persons"), theirs, "text")
     members = engine.join_text(persons.select("unit_id", "text"), "unit_id", "text", "members")
     joined = units.select("unit_id", "unit_text").join(members, on="unit_id", how="left")
     record = nw.concat_str(nw.col("unit_text"), nw.col("members").fill_null(""), separator="#")

@@ -8,7 +8,10 @@ link released rows to confidential ones.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import narwhals as nw
 
@@ -16,16 +19,47 @@ from discreet.census import Census, person_columns, unit_columns, unit_records, 
 from discreet.engine import Frame
 
 
+def with_values(
+    census: Census,
+    table: Literal["units", "persons"],
+    keys: Sequence[str],
+    columns: Sequence[str],
+    given: Frame,
+) -> Census:
+    """Return the census with `columns` of `table` replaced for the rows whose keys are in `given`.
+
+    `given` has the keys, once each, and the columns; other rows keep their values.
+    """
+    fresh = {column: f"given_{column}" for column in columns}
+    added = given.rename(fresh).with_columns(is_given=nw.lit(True))
+    rows = census.table(table).join(added, on=list(keys), how="left")
+    # Not a coalesce: the value given may be missing.
+    chosen = [
+        nw.when(nw.col("is_given")).then(nw.col(new)).otherwise(nw.col(old)).alias(old)
+        for old, new in fresh.items()
+    ]
+    rows = rows.with_columns(*chosen).drop("is_given", *fresh.values())
+    return replace(census, units=rows) if table == "units" else replace(census, persons=rows)
+
+
 def write_microdata(census: Census, located: Frame, folder: Path) -> None:
     """Write the census with new blocks for the units in `located` (`unit_id`, block).
 
     Units that are not in `located` keep their block.
     """
+    block = census.schema.block
+    moved = with_values(census, "units", ["unit_id"], [block], located)
+    write_records(moved, folder, records=unit_records(census))
+
+
+def write_records(census: Census, folder: Path, records: Frame | None = None) -> None:
+    """Write all released columns of a protected census under fresh ids.
+
+    `records` (`unit_id`, `record`) saves computing them again where they are known.
+    """
     engine, block = census.engine, census.schema.block
-    moved = located.rename({block: "new_block"})
-    units = census.table("units").join(moved, on="unit_id", how="left")
-    units = units.with_columns(nw.coalesce(nw.col("new_block"), nw.col(block)).alias(block))
-    units = units.join(unit_records(census), on="unit_id", how="left")
+    records = unit_records(census) if records is None else records
+    units = census.table("units").join(records, on="unit_id", how="left")
     units = engine.materialise(engine.number_rows(units, [block, "record"], "fresh_id"))
     engine.write_parquet(
         units,
@@ -43,11 +77,17 @@ def write_microdata(census: Census, located: Frame, folder: Path) -> None:
             order_by=["fresh_id", "text"],
             columns={"unit_id": "fresh_id", **{c: c for c in own}},
         )
+    write_places(census, folder)
+
+
+def write_places(census: Census, folder: Path) -> None:
+    """Write the public geography and the header that make a folder of tables a census."""
     # Only what the schema calls public geography: the file may hold anything beside it.
     present = census.geography.collect_schema().names()
     attributes = census.schema.geography.items()
     public = [*census.schema.area_names, *(n for n, v in attributes if not v.confidential)]
     columns = {name: name for name in public if name in present}
-    engine.write_parquet(census.geography, folder / "geography.parquet", [block], columns)
+    block = census.schema.block
+    census.engine.write_parquet(census.geography, folder / "geography.parquet", [block], columns)
     # The note of the input stays inside: nobody has checked what it says.
     write_header(folder, census.schema, "released", census.banner)

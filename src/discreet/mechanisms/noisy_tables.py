@@ -235,7 +235,7 @@ def _check_own_record(schema: Schema, table: Table) -> None:
     if table.count == "units":
         return
     for column in {*table.by, *columns_of(table.where)}:
-        if any(schema.home(name, "persons") == "units" for name in made_from(schema, column)):
+        if any(table == "units" for table, _ in made_from(schema, column)):
             raise ValueError(
                 f"table {table.name} counts persons by '{column}', which depends on the unit: "
                 f"one person could change many counts. Count units instead."

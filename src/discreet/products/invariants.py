@@ -69,7 +69,7 @@ def _counted(census: Census, invariant: Invariant) -> Frame:
             raise BadInput("only whole records of units can be counted.")
         wanted = ["unit_id", *dict.fromkeys(columns)]
         rows = census.frame("units", wanted, where=invariant.where)
-        rows = rows.join(unit_records(census), on="unit_id", how="left")
+        rows = rows.join(unit_records(census, invariant.without), on="unit_id", how="left")
         columns = [*columns, "record"]
     else:
         key = "unit_id" if invariant.of == "units" else "person_key"

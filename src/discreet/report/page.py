@@ -85,7 +85,7 @@ def render(run: Run) -> str:
             lede=LEDE,
             tiles=_tiles(run, changed),
             specification=run.release.specification,
-            budget_words=words.budget_words(run.release.specification),
+            promise=words.promise(run.release.specification),
             checks=run.checks,
             made=_made(run),
             parameters=header.parameters,

@@ -9,7 +9,7 @@ import jinja2
 
 from discreet.files import write_text
 from discreet.register import Register, Reservation, Total
-from discreet.report.words import budget_words
+from discreet.report.words import promise
 from discreet.spec import NoFiniteBudget
 
 #: Lines for signatures when nobody had to approve.
@@ -73,7 +73,7 @@ def _promise(made: Reservation) -> str:
     amount = specification.budget.amount
     if isinstance(amount, NoFiniteBudget):
         return f"Nothing is promised: no finite budget exists for this method ({amount.reason})."
-    return budget_words(specification)
+    return promise(specification)
 
 
 def _rows(before: Total, after: Total) -> list[Row]:

@@ -7,6 +7,7 @@ import math
 from discreet.census import Schema, Table
 from discreet.spec import (
     MULTIPLICATIVE,
+    FunctionOfUniverse,
     Invariant,
     LogRational,
     MarginalTable,
@@ -147,18 +148,37 @@ def invariant_words(schema: Schema, invariant: Invariant) -> str:
     return f"the number of {rows}{by}, {where}"
 
 
-def budget_words(specification: Specification) -> str:
-    """Return the budget as a factor between probabilities, where it is one."""
-    unit = specification.input_premetric.unit
-    amount = specification.budget.amount
+def promise(specification: Specification) -> str:
+    """Return the promise in one or two sentences."""
+    amount, premetric = specification.budget.amount, specification.input_premetric
     if isinstance(amount, NoFiniteBudget):
-        return f"No finite budget exists for this method: {amount.reason}."
-    multiplicative = specification.output_premetric == MULTIPLICATIVE
-    if not isinstance(amount, LogRational) or not multiplicative:
-        return f"The bound per {unit} record is {specification.budget.describe()}."
-    factor = count(math.ceil(amount.of))
+        return f"No finite budget exists for this method, so nothing is promised: {amount.reason}."
+    start = "Take two data sets that agree on everything published exactly. "
+    if not specification.effective_invariants():
+        start = "Take any two data sets. "
+    each = f"For each {premetric.per} in which they differ, "
+    if premetric.name == "neighbours":
+        each = f"If they are neighbours ({premetric.definition}), "
+    factor = _factor(specification)
+    if factor is not None:
+        return (
+            f"{start}{each}any particular release is at most {factor} times as likely under the "
+            f"one as under the other."
+        )
+    title = specification.output_premetric.properties.title
     return (
-        f"Take two data sets that agree on everything listed below as exact. For each {unit} "
-        f"record in which they differ, any particular release is at most {factor} times as "
-        f"likely under the one as under the other."
+        f"{start}{each}the laws of the release under the two are at most "
+        f"{specification.budget.describe()} apart ({title})."
     )
+
+
+def _factor(specification: Specification) -> str | None:
+    """Return by how much probabilities may differ, rounded up, if that is what is promised."""
+    amount = specification.budget.amount
+    if specification.output_premetric != MULTIPLICATIVE or isinstance(amount, FunctionOfUniverse):
+        return None
+    if isinstance(amount, LogRational) and amount.times == 1:
+        return count(math.ceil(amount.of))
+    if isinstance(amount, NoFiniteBudget) or amount.value() > 40:
+        return None
+    return count(math.ceil(math.exp(amount.value()) * (1 + 1e-9)))

@@ -6,9 +6,10 @@ budget. This room knows nothing of data, mechanisms or noise.
 
 To read it from the definitions to the numbers of the 2020 census: `domain`, `invariants`
 and `multiverse`, `inputs`, `outputs`, `budget`, `specification` are the blocks;
-`operations`, `compose` and `convert` the calculus; `compare` and `cautions` set two
-promises side by side; `psa` accounts for the Permutation Swapping Algorithm; `catalog`
-holds the published systems as data, from which `tables` computes the published tables.
+`operations`, `compose` and `convert` the calculus; `divergences` measures two laws and
+`comparison` sets two promises side by side; `psa` accounts for the Permutation Swapping
+Algorithm; `catalog` holds the published systems as data, from which `tables` computes the
+published tables; `registry` exports a promise.
 """
 
 from discreet.spec import catalog, divergences, psa, registry, tables
@@ -22,8 +23,9 @@ from discreet.spec.budget import (
     Status,
     Unit,
 )
-from discreet.spec.cautions import Caution, cautions
-from discreet.spec.compare import Comparison, compare
+from discreet.spec.comparison.cautions import Caution, cautions
+from discreet.spec.comparison.compare import Comparison, compare
+from discreet.spec.comparison.facts import NOTHING_KNOWN, Facts
 from discreet.spec.compose import Composition, NoCompositionRule, compose
 from discreet.spec.convert import (
     NoConversion,
@@ -32,7 +34,6 @@ from discreet.spec.convert import (
     pure_to_concentrated,
 )
 from discreet.spec.domain import WHOLE, Domain
-from discreet.spec.facts import NOTHING_KNOWN, Facts
 from discreet.spec.inputs import (
     INPUTS,
     InputPremetric,

@@ -131,6 +131,8 @@ class Budget(Strict):
         which are its squares, the square.
         """
         conditions = (*self.conditions, condition) if condition else self.conditions
+        if factor == 1:
+            return self.model_copy(update={"conditions": conditions})
         if isinstance(self.amount, FunctionOfUniverse):
             amount: Amount = FunctionOfUniverse(
                 formula=f"{factor**2 if self.unit in SQUARED else factor} x ({self.amount.formula})"

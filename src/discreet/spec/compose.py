@@ -76,8 +76,8 @@ def compose(
         return Composition(parts[0], ())
     weakenings: list[str] = []
     _check_domains(parts)
-    multiverse = _refined(parts, weakenings)
     told = _one_unit(parts, touched, weakenings)
+    multiverse = _refined(told, weakenings)
     output, told = _one_output(told, delta, weakenings)
     if adaptive and not output.properties.adaptive:
         raise NoCompositionRule(f"no rule for adaptive releases under {output.name}.")
@@ -145,7 +145,7 @@ def _refined(parts: Sequence[Specification], weakenings: list[str]) -> Multivers
         if extra:
             names = "; ".join(one.name for one in extra)
             weakenings.append(f"release {number} is told with further invariants: {names}")
-    return together
+    return together.without_repetition(parts[0].domain)
 
 
 def _one_output(

@@ -35,6 +35,8 @@ from discreet.spec.specification import Specification
 
 Method = Literal["published", "tight"]
 
+LARGEST_MU2 = 500
+
 
 class NoConversion(BadInput):
     """A promise cannot be told in another output premetric, and why."""
@@ -142,6 +144,8 @@ def gaussian_to_approximate(mu2: Fraction, delta: Fraction) -> Bound:
     """
     if mu2 == 0:
         return Bound(Fraction(0), "no loss")
+    if mu2 > LARGEST_MU2:  # beyond the floats: by way of zero-concentrated, which is looser
+        return concentrated_to_approximate(mu2 / 2, delta, "tight")
     mu, target = math.sqrt(mu2), float(delta)
     low, high = 0.0, float(mu2) / 2 + mu * math.sqrt(2 * math.log(1 / target)) + 1
     for _ in range(200):

@@ -200,6 +200,8 @@ class InputPremetric(Strict):
     @property
     def per(self) -> str:
         """Return what a budget is told for one of."""
+        if self.unit.startswith("group of "):
+            return self.unit
         return f"{self.unit} record" if self.counts == "records" else f"contributing {self.unit}"
 
     def distance(self, x: Sequence[Hashable], y: Sequence[Hashable]) -> float:

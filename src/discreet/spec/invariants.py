@@ -52,7 +52,8 @@ class MarginalTable(_Counts):
     """A table of counts.
 
     With `whole_record` the complete records are counted: all their variables, members
-    included, but location finer than `level` and the columns in `without` left out.
+    included, but location finer than `level` and the columns in `without` left out
+    (columns of members as `persons.name`).
     """
 
     kind: Literal["marginal"] = "marginal"
@@ -63,6 +64,8 @@ class MarginalTable(_Counts):
     def _of_records(self) -> MarginalTable:
         if self.without and not self.whole_record:
             raise ValueError("without: only columns of complete records can be left out")
+        if self.whole_record and self.of != "units":
+            raise ValueError("whole_record: only units, with their members, have complete records")
         return self
 
     def describe(self) -> str:
@@ -184,7 +187,11 @@ def _rows(
 def _written(unit: TinyUnit, left_out: Set[str]) -> str:
     """Return a whole record as text, without some columns."""
     kept = {k: v for k, v in unit.items() if k not in left_out and k != "members"}
-    members = sorted(str(sorted(person.items())) for person in unit.get("members", ()))
+    persons = [
+        {k: v for k, v in person.items() if f"persons.{k}" not in left_out}
+        for person in unit.get("members", ())
+    ]
+    members = sorted(str(sorted(person.items())) for person in persons)
     return f"{sorted(kept.items())}{members}"
 
 

@@ -52,6 +52,15 @@ class Multiverse(Strict):
             )
         )
 
+    def without_repetition(self, domain: Domain) -> Multiverse:
+        """Return the same multiverse without invariants that follow from the others."""
+        kept = list(self.invariants)
+        for one in reversed(self.invariants):
+            others = [other for other in kept if other is not one]
+            if determined(one, others, domain):
+                kept = others
+        return Multiverse(invariants=tuple(kept))
+
 
 def determined(target: Invariant, given: Sequence[Invariant], domain: Domain) -> bool:
     """Tell whether a statistic is shown to be a function of given ones.
@@ -81,9 +90,26 @@ def _table_follows(target: MarginalTable, given: Sequence[Invariant], domain: Do
     tables = [one for one in given if isinstance(one, MarginalTable)]
     if any(_sums_to(one, target, domain) for one in tables):
         return True
-    kinds = target.where.get("kind", list(domain.kinds))
-    parts = [target.model_copy(update={"where": {**target.where, "kind": [k]}}) for k in kinds]
-    return bool(parts) and all(any(_sums_to(t, part, domain) for t in tables) for part in parts)
+    kinds = frozenset(target.where.get("kind", domain.kinds))
+    return bool(kinds) and _pieced_together(kinds, target, tables, domain)
+
+
+def _pieced_together(
+    kinds: frozenset[str], target: MarginalTable, tables: Sequence[MarginalTable], domain: Domain
+) -> bool:
+    """Tell whether the target's rows of these kinds are counted piece by piece, none twice."""
+    if not kinds:
+        return True
+    first = min(kinds)
+    pieces = {frozenset([first]), *(frozenset(t.where.get("kind", ())) for t in tables)}
+    for piece in sorted(pieces, key=sorted):
+        if first in piece <= kinds:
+            part = target.model_copy(update={"where": {**target.where, "kind": sorted(piece)}})
+            if any(_sums_to(one, part, domain) for one in tables) and _pieced_together(
+                kinds - piece, target, tables, domain
+            ):
+                return True
+    return False
 
 
 def _sums_to(one: MarginalTable, target: MarginalTable, domain: Domain) -> bool:
@@ -106,7 +132,9 @@ def _coarser_cells(target: Invariant, one: Invariant, domain: Domain) -> bool:
     if one.of != target.of or not domain.at_or_above(target.level, one.level):
         return False
     known = {*one.by, *(lv for lv in domain.spine if domain.at_or_above(lv, one.level))}
-    chosen = {name for name, codes in target.where.items() if one.where.get(name) != codes}
+    chosen = {
+        name for name, codes in target.where.items() if set(one.where.get(name, ())) != set(codes)
+    }
     return {*target.by, *chosen} <= known and _selects_within(target, one)
 
 

@@ -25,7 +25,7 @@ from discreet.spec.inputs import ROWS, InputPremetric
 from discreet.spec.invariants import Invariant
 from discreet.spec.multiverse import Multiverse, determined
 from discreet.spec.numbers import exp_up
-from discreet.spec.outputs import OutputPremetric
+from discreet.spec.outputs import MULTIPLICATIVE, OutputPremetric
 from discreet.spec.specification import Specification
 
 
@@ -52,6 +52,9 @@ def release_of_invariants(specification: Specification) -> Specification:
 
     They are constant in every universe (Bailie, Gong and Meng, Proposition 1).
     """
+    output = specification.output_premetric
+    if output.name == "approximate":
+        output = MULTIPLICATIVE  # with a delta of its own, it would not be free
     unit = specification.budget.unit
     nothing = LogRational(of=Fraction(1)) if unit == "epsilon" else Exactly(of=Fraction(0))
     budget = Budget(
@@ -60,7 +63,7 @@ def release_of_invariants(specification: Specification) -> Specification:
         source="Bailie, Gong and Meng, Proposition 1",
         status="published",
     )
-    return specification.model_copy(update={"budget": budget})
+    return specification.model_copy(update={"budget": budget, "output_premetric": output})
 
 
 def refine(specification: Specification, multiverse: Multiverse) -> Specification:
@@ -266,7 +269,20 @@ def change_unit(
         raise NotAllowed(f"no order between {origin.unit} and {unit} is known.")
     if factor < 1:
         raise NotAllowed("the factor must be at least 1.")
-    return change_premetric(specification, to, Fraction(factor), text)
+    _check_still_neighbours(origin, factor)
+    told = change_premetric(specification, to, Fraction(factor), text)
+    # What the old premetric kept fixed without saying so must now be said.
+    hidden = Multiverse(invariants=specification.hidden_invariants())
+    together = specification.multiverse.common_refinement(hidden)
+    return told.model_copy(update={"multiverse": together})
+
+
+def _check_still_neighbours(origin: InputPremetric, factor: int) -> None:
+    if origin.name == "neighbours" and factor > 1:
+        raise NotAllowed(
+            f"data sets one step apart may be {factor} records apart, farther than neighbours, "
+            f"and are promised nothing: state the budget per unit of a distance."
+        )
 
 
 def to_contributors(specification: Specification, copies: int) -> Specification:
@@ -285,6 +301,7 @@ def to_contributors(specification: Specification, copies: int) -> Specification:
         f"a contributor stands behind at most {1 + copies} records; that answers may change who "
         f"is chosen as a donor is not covered"
     )
+    _check_still_neighbours(origin, 1 + copies)
     to = origin.model_copy(update={"counts": "contributors"})
     return change_premetric(specification, to, Fraction(1 + copies), text)
 

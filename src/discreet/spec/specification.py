@@ -82,13 +82,15 @@ class Specification(Strict):
             f"({self.output_premetric.definition})\n"
             f"How much:  {self.budget.describe()}{per}; "
             f"{self.budget.source}, {self.budget.status}{conditions}\n"
-            f"Not protected:{self._unprotected()}"
+            + "Not protected:"
+            + "".join(f"\n  - {line}" for line in self.unprotected())
         )
 
     def _per(self) -> str:
         return f" per {self.input_premetric.per}"
 
-    def _unprotected(self) -> str:
+    def unprotected(self) -> tuple[str, ...]:
+        """Return what the promise says nothing about, as phrases."""
         lines = []
         if self.multiverse.invariants:
             lines.append("everything listed under 'where' is published exactly")
@@ -107,7 +109,7 @@ class Specification(Strict):
                 f"times less"
             )
         lines.append("what can be inferred about a person from the population at large")
-        return "".join(f"\n  - {line}" for line in lines)
+        return tuple(lines)
 
     def write(self, path: Path) -> None:
         """Write the specification as YAML that reads back to an equal value."""

@@ -1,35 +1,35 @@
 """The Permutation Swapping Algorithm on a census (Bailie, Gong and Meng, Algorithm 1).
 
-Households that agree on the matching variables and live in the same `within` area
-form a stratum; the block is the swapped value, everything else is held. Vacant units
-and collective quarters with their residents stay where they are, as declared in the
-multiverse.
+Records that agree on the matching variables and lie in the same `within` area form a
+stratum; the values of the swapping variables are permuted inside it, everything else is
+held. By default the records are households and the swapped value is their block. Vacant
+units and collective quarters with their residents stay where they are then, as declared
+in the multiverse.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-import narwhals as nw
-import numpy as np
 from pydantic import model_validator
 
-from discreet.census import Census, Schema, unit_records
+from discreet.census import Census, Schema, made_from
 from discreet.config import Strict, suggest
 from discreet.engine import Engine, Frame
 from discreet.errors import BadInput
 from discreet.files import write_json
 from discreet.mechanisms.domain import domain_of
-from discreet.mechanisms.microdata import write_microdata
-from discreet.mechanisms.swapping.kernel import permute_strata
-from discreet.noise import Randomness, key_of
+from discreet.mechanisms.swapping.permutation_law import Outcome, law_of
+from discreet.mechanisms.swapping.saturated import write_saturated
+from discreet.mechanisms.swapping.strata import Swapped, permute, strata, write_down
+from discreet.noise import Randomness
 from discreet.spec import (
     MULTIPLICATIVE,
+    WHOLE,
     Budget,
     FunctionOfUniverse,
     Invariant,
@@ -42,9 +42,6 @@ from discreet.spec import (
     psa,
 )
 
-#: Where each (block, record) pair of an outcome is counted.
-Counts = frozenset[tuple[tuple[str, str], int]]
-
 #: Above this, a rate does not fit the exact comparison with random bits.
 LARGEST_DENOMINATOR = 2**62
 
@@ -55,19 +52,27 @@ CONDITIONS = (
 
 
 class PermutationSwapping(Strict):
-    """Permute the blocks of a random subset of the households of each stratum.
+    """Permute the values of the swapping variables among a random subset of each stratum.
 
     Parameters
     ----------
     census_schema
         The schema of the censuses this mechanism takes.
     rate
-        Probability p of selecting a household, strictly between 0 and 1, exact
+        Probability p of selecting a record, strictly between 0 and 1, exact
         (`Fraction(1, 20)` or the text "0.05").
     match
-        Columns of units (variables or computed) on which households trading places agree.
+        Columns (variables or computed) on which records trading values agree.
     within
-        The level of the spine inside which households trade places.
+        The level of the spine inside which records trade values; "all" for everywhere.
+    records
+        What is swapped: occupied units with their members, or persons.
+    swap
+        The variables that trade places together. Of units, the block by default; of persons
+        none is the default.
+    table
+        If given, also release the saturated table of the swapped records by the matching
+        and swapping variables and these columns.
     """
 
     name: ClassVar[str] = "permutation-swapping"
@@ -78,30 +83,66 @@ class PermutationSwapping(Strict):
     rate: Rational
     match: tuple[str, ...]
     within: str
+    records: Literal["units", "persons"] = "units"
+    swap: tuple[str, ...] = ()
+    table: tuple[str, ...] | None = None
 
     @model_validator(mode="after")
     def _possible(self) -> PermutationSwapping:
-        schema = self.census_schema
         if not 0 < self.rate < 1:
             raise ValueError("rate must lie strictly between 0 and 1")
         if self.rate.denominator >= LARGEST_DENOMINATOR:
             raise ValueError("rate must have a denominator below 2^62")
-        levels = schema.levels[:-1]
-        if self.within not in levels:
-            raise ValueError(
-                f"within must be a level above {schema.block}.{suggest(self.within, levels)}"
-            )
+        self._check_swap()
+        self._check_level()
+        for what, columns in (("match", self.match), ("table", self.table or ())):
+            self._check_columns(what, columns)
+        swapped = {(self.records, column) for column in self.swapped}
         for column in self.match:
-            if schema.home(column, "units") != "units":
-                known = {*schema.units, *schema.computed_units}
-                raise ValueError(f"match: units have no column '{column}'.{suggest(column, known)}")
-        if len(set(self.match)) != len(self.match):
-            raise ValueError("match names a column twice")
+            if made_from(self.census_schema, column, self.records) & swapped:
+                raise ValueError(f"match: '{column}' is made from a variable that is swapped")
         return self
+
+    def _check_swap(self) -> None:
+        schema = self.census_schema
+        known = {*schema.variables(self.records)} - {"kind"}
+        if self.records == "units":
+            known.add(schema.block)
+        if not self.swapped:
+            raise ValueError("swap: name the variables of persons to swap")
+        for column in self.swapped:
+            if column not in known:
+                hint = suggest(column, known)
+                raise ValueError(f"swap: '{column}' is no variable of {self.records}.{hint}")
+        if len(set(self.swapped)) != len(self.swapped):
+            raise ValueError("swap names a variable twice")
+
+    def _check_level(self) -> None:
+        moves = self.census_schema.block in self.swapped
+        levels = [*self.census_schema.levels[: -1 if moves else None], WHOLE]
+        if self.within not in levels:
+            where = f"a level above {self.census_schema.block}" if moves else "a level"
+            raise ValueError(f"within must be {where}, or all.{suggest(self.within, levels)}")
+
+    def _check_columns(self, what: str, columns: tuple[str, ...]) -> None:
+        schema, seen_from = self.census_schema, self.records
+        for column in columns:
+            if schema.home(column, seen_from) not in ("units", seen_from):
+                known = {*schema.variables(seen_from), *schema.computed(seen_from)}
+                hint = suggest(column, known)
+                raise ValueError(f"{what}: {seen_from} have no column '{column}'.{hint}")
+        if len(set(columns)) != len(columns):
+            raise ValueError(f"{what} names a column twice")
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as plain data."""
         return self.model_dump(mode="json", exclude={"census_schema"})
+
+    @property
+    def swapped(self) -> tuple[str, ...]:
+        """Return the variables that are swapped."""
+        block = (self.census_schema.block,) if self.records == "units" else ()
+        return self.swap or block
 
     # -- what is promised -------------------------------------------------------------
 
@@ -109,16 +150,19 @@ class PermutationSwapping(Strict):
         """Refuse a census without units, or whose persons do not name theirs."""
         if census.persons is not None and not census.linked:
             raise BadInput(
-                "permutation-swapping moves households, but persons of this census have no link "
-                "to units."
+                "permutation-swapping moves records of units with their members, but persons of "
+                "this census have no link to units."
             )
-        self.households(census)
+        if self.records == "persons" and census.persons is None:
+            raise BadInput("permutation-swapping of persons: this census has no persons.")
+        strata(census, self._swapped_records())
 
     def facts(self, census: Census) -> dict[str, int]:
-        """Return invariant counts: households, strata, and the size of the largest stratum."""
-        sizes = [row[0] for row in census.engine.rows(self._strata(census).select("size"))]
+        """Return invariant counts: records, strata, and the size of the largest stratum."""
+        listed = strata(census, self._swapped_records())
+        sizes = [row[0] for row in census.engine.rows(listed.select("size"))]
         return {
-            "households": sum(sizes),
+            "households" if self.records == "units" else "persons": sum(sizes),
             "strata": len(sizes),
             "largest_stratum": psa.largest_stratum(sizes),
         }
@@ -134,10 +178,11 @@ class PermutationSwapping(Strict):
             if ratio is None:  # excluded by the check of the rate
                 raise ArithmeticError("Theorem 1 gives no finite budget at this rate")
             amount = LogRational(of=ratio)
+        unit = "household" if self.records == "units" else "person"
         return Specification(
             domain=domain_of(self.census_schema),
             multiverse=Multiverse(invariants=self._invariants()),
-            input_premetric=hamming_of_multisets("household"),
+            input_premetric=hamming_of_multisets(unit),
             output_premetric=MULTIPLICATIVE,
             budget=Budget(
                 unit="epsilon",
@@ -149,28 +194,38 @@ class PermutationSwapping(Strict):
         )
 
     def _invariants(self) -> tuple[Invariant, ...]:
+        """Return the margins that swapping keeps, and whatever it does not touch.
+
+        Counts by matching and holding variables, and by matching and swapping variables
+        (Bailie, Gong and Meng, Proposition 4).
+        """
         kinds, block = self.census_schema.kinds, self.census_schema.block
-        occupied = {"kind": list(kinds.occupied)}
-        fixed = [*kinds.vacant, *kinds.collective]
-        swapped = (
-            MarginalTable(
-                name="household records by stratum",
-                of="units",
-                where=occupied,
-                by=self.match,
-                level=self.within,
-                whole_record=True,
-            ),
-            MarginalTable(
-                name=f"households by matching variables and {block}",
-                of="units",
-                where=occupied,
-                by=self.match,
-                level=block,
-            ),
+        moves = block in self.swapped
+        others = tuple(column for column in self.swapped if column != block)
+        of_units = self.records == "units"
+        where = {"kind": list(kinds.occupied)} if of_units else {}
+        what = "household records by stratum" if moves else "records without what is swapped"
+        held = MarginalTable(
+            name=what,
+            of="units",
+            where=where,
+            by=self.match if of_units else (),
+            level=self.within if moves else block,
+            whole_record=True,
+            without=others if of_units else tuple(f"persons.{column}" for column in others),
         )
+        level = block if moves else self.within
+        noun = "households" if of_units else "persons"
+        traded = MarginalTable(
+            name=f"{noun} by matching variables and {', '.join(self.swapped)}",
+            of=self.records,
+            where=where,
+            by=(*self.match, *others),
+            level=level,
+        )
+        fixed = [*kinds.vacant, *kinds.collective] if of_units else []
         if not fixed:
-            return swapped
+            return (held, traded)
         stays = MarginalTable(
             name="vacant units and collective quarters with their residents",
             of="units",
@@ -178,108 +233,40 @@ class PermutationSwapping(Strict):
             level=block,
             whole_record=True,
         )
-        return (*swapped, stays)
+        return (held, traded, stays)
 
     # -- what is done -----------------------------------------------------------------
 
-    def households(self, census: Census) -> Frame:
-        """Return `unit_id, block, label` of occupied units; equal labels share a stratum."""
-        block = census.schema.block
-        columns = ["unit_id", block, self.within, *self.match]
-        occupied = {"kind": list(census.schema.kinds.occupied)}
-        rows = census.frame("units", columns, where=occupied)
-        labelled = census.engine.fingerprint(rows, [self.within, *self.match], "label")
-        return labelled.select("unit_id", block, "label")
+    def _swapped_records(self) -> Swapped:
+        return Swapped(self.records, self.match, self.within, self.swapped)
 
-    def _strata(self, census: Census) -> Frame:
-        """Return `label, size, stratum`: strata numbered in the order of their labels."""
-        sizes = self.households(census).group_by("label").agg(size=nw.len().cast(nw.Int64))
-        return census.engine.number_rows(sizes, ["label"], "stratum")
+    def swapped_records(self, census: Census) -> Frame:
+        """Return keys, `label`, `held` and `value` of every swapped record, as text.
+
+        Records with equal labels share a stratum; inside it, what they hold and the
+        value they carry make the table whose margins are invariant.
+        """
+        swapped = self._swapped_records()
+        return swapped.read(swapped.numbered(census))
 
     def draw(self, census: Census, rng: Randomness, folder: Path, threads: int = 1) -> None:
         """Swap, and write the protected microdata; who was swapped is not kept."""
-        engine, block = census.engine, census.schema.block
-        strata = engine.materialise(self._strata(census))
-        places = engine.number_rows(census.geography.select(block), [block], "place")
-        places = engine.materialise(places)
-        # Records in the order of their ids: what a trial draws may not depend on row order.
-        rows = (
-            self.households(census)
-            .join(strata.select("label", "stratum"), on="label", how="inner")
-            .join(places, on=block, how="inner")
-            .select("unit_id", "stratum", "place")
-            .sort("stratum", "unit_id")
-        )
-        arrays = engine.to_numpy(rows.select("unit_id", "place"))
-        listed = engine.to_numpy(strata.sort("stratum").select("label", "size"))
-        offsets = np.concatenate([[0], np.cumsum(listed["size"])]).astype(np.int64)
-        keys = key_of(listed["label"].tolist())
-        source = permute_strata(offsets, keys, self.rate, rng, threads=threads)
-        place = arrays["place"][source]
-        moved = engine.from_numpy({"unit_id": arrays["unit_id"], "place": place})
-        located = moved.join(places, on="place", how="inner").select("unit_id", block)
-        write_microdata(census, located, folder / "microdata")
-        realised = {
-            "households": len(source),
-            "selected": int((source != np.arange(len(source))).sum()),
-            "changed_block": int((place != arrays["place"]).sum()),
-        }
+        realised = permute(census, self._swapped_records(), self.rate, rng, folder, threads)
         write_json(folder / "internal.json", realised, 0o600)
 
     def publish(self, folder: Path, out: Path, engine: Engine) -> None:
-        """Copy the protected microdata; they were final when they were drawn."""
+        """Copy the protected microdata, final when they were drawn, and tabulate them."""
         shutil.copytree(folder / "microdata", out / "microdata")
+        if self.table is not None:
+            released = Census.open(out / "microdata", engine)
+            write_saturated(released, self._swapped_records(), self.table, out / "tables")
 
     # -- the exact law, for audits on tiny censuses -------------------------------------
 
-    def law(self, census: Census) -> dict[Counts, Fraction]:
+    def law(self, census: Census) -> dict[Outcome, Fraction]:
         """Return the probability of every released data set, by enumeration of strata."""
-        block = census.schema.block
-        records = unit_records(census)
-        rows = self.households(census).join(records, on="unit_id", how="inner")
-        strata: dict[str, Counter[tuple[str, str]]] = {}
-        for label, place, record in census.engine.rows(rows.select("label", block, "record")):
-            strata.setdefault(label, Counter())[place, record] += 1
-        collective = self._all(census) - sum(strata.values(), Counter())
-        law: dict[Counts, Fraction] = {frozenset(collective.items()): Fraction(1)}
-        for stratum in strata.values():
-            law = _combine(law, _stratum_law(stratum, self.rate))
-        return law
+        return law_of(write_down(census, self._swapped_records()), self.rate)
 
-    def outcome(self, released: Census) -> Counts:
-        """Return how often each (block, record) occurs in a data set."""
-        return frozenset(self._all(released).items())
-
-    @staticmethod
-    def _all(census: Census) -> Counter[tuple[str, str]]:
-        block = census.schema.block
-        rows = census.frame("units", ["unit_id", block])
-        joined = rows.join(unit_records(census), on="unit_id", how="inner")
-        return Counter(census.engine.rows(joined.select(block, "record")))
-
-
-def _stratum_law(stratum: Counter[tuple[str, str]], rate: Fraction) -> dict[Counts, Fraction]:
-    """Return the law of one stratum over its (block, record) counts."""
-    places = sorted({place for place, _ in stratum})
-    records = sorted({record for _, record in stratum})
-    if stratum.total() < 2:
-        return {frozenset(stratum.items()): Fraction(1)}
-    table: psa.Table = tuple(tuple(stratum[p, r] for p in places) for r in records)
-    law: dict[Counts, Fraction] = {}
-    for outcome, probability in psa.table_law(table, rate).items():
-        counts = Counter[tuple[str, str]]()
-        for record, row in zip(records, outcome, strict=True):
-            for place, number in zip(places, row, strict=True):
-                counts[place, record] = number
-        law[frozenset((+counts).items())] = probability
-    return law
-
-
-def _combine(one: dict[Counts, Fraction], other: dict[Counts, Fraction]) -> dict[Counts, Fraction]:
-    """Return the law of the union of two independent parts."""
-    law: dict[Counts, Fraction] = {}
-    for left, p in one.items():
-        for right, q in other.items():
-            union = frozenset((Counter(dict(left)) + Counter(dict(right))).items())
-            law[union] = law.get(union, Fraction(0)) + p * q
-    return law
+    def outcome(self, released: Census) -> Outcome:
+        """Return a data set in the form `law` uses."""
+        return write_down(released, self._swapped_records()).outcome()

@@ -24,8 +24,8 @@ from discreet.spec.catalog.build import (
     system,
 )
 from discreet.spec.catalog.entry import Composed, Figure, Figures, Swapped, System
+from discreet.spec.comparison.facts import Facts
 from discreet.spec.convert import finite
-from discreet.spec.facts import Facts
 from discreet.spec.registry import Metadata
 from discreet.spec.specification import Specification
 

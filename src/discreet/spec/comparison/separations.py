@@ -24,13 +24,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from discreet.spec.amounts import at_most, is_finite, lower_bound
 from discreet.spec.budget import UNIT_NAMES, Amount, Budget, Exactly, LogRational
+from discreet.spec.comparison.amounts import at_most, is_finite, lower_bound
+from discreet.spec.comparison.tiny import WHOLE_STEPS, Pair, distance, records
 from discreet.spec.convert import gaussian_to_approximate
 from discreet.spec.inputs import ROWS
 from discreet.spec.numbers import tanh_up
 from discreet.spec.specification import Specification
-from discreet.spec.tiny import WHOLE_STEPS, Pair, distance, records
 
 Kind = Literal["exact", "everything", "leak", "noise", "budget", "order"]
 
@@ -199,8 +199,8 @@ def attained(a: Specification, b: Specification, steps: int) -> Amount | None:
         # The supremum over orders is at least its limit at order 1, the Kullback-Leibler one.
         epsilon = lower_bound(amount)
         return Exactly(of=epsilon * tanh_up(epsilon / 2) * (1 - Fraction(1, 10**30)))
-    if own.name == "multiplicative" and other.delta is not None:
-        return _response_at(lower_bound(amount), other.delta)
+    if own.name in ("multiplicative", "approximate") and other.delta is not None:
+        return _response_at(lower_bound(amount), own.delta or Fraction(0), other.delta)
     if own.name == "normalised-renyi" and other.delta is not None:
         return _normal_at(2 * lower_bound(amount) * _reach(a, steps) ** 2, other.delta)
     return None
@@ -222,11 +222,14 @@ def _reach(a: Specification, steps: int) -> int:
     return steps if a.input_premetric.name in WHOLE_STEPS else 1
 
 
-def _response_at(epsilon: Fraction, delta: Fraction) -> Exactly:
-    """Return how far apart randomised response is at delta: ln(e^eps - delta (1 + e^eps))."""
-    value = float(epsilon)
-    rest = 1 - float(delta) * (1 + math.exp(-value))
-    reached = value + math.log(rest) if rest > 0 else 0.0
+def _response_at(epsilon: Fraction, own: Fraction, delta: Fraction) -> Exactly:
+    """Return how far apart at delta a leak of probability `own` is, else randomised response.
+
+    That is ln(E - x (1 + E)) with E = exp(epsilon) and x = (delta - own)/(1 - own).
+    """
+    excess = float((delta - own) / (1 - own))
+    rest = 1 - excess * (1 + math.exp(-float(epsilon)))
+    reached = float(epsilon) + math.log(rest) if rest > 0 else 0.0
     return Exactly(of=max(Fraction(0), Fraction(reached) - MARGIN))
 
 

@@ -8,16 +8,17 @@ keeps its conditions; where one is not met, the answer is "not shown", with the 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
-from discreet.spec.amounts import at_most, is_finite
-from discreet.spec.convert import NoConversion, convert
+from discreet.spec.comparison.amounts import at_most, is_finite
+from discreet.spec.comparison.tiny import WHOLE_STEPS
+from discreet.spec.convert import NoConversion, convert, finite
 from discreet.spec.inputs import InputPremetric
 from discreet.spec.multiverse import Multiverse
 from discreet.spec.operations import NotAllowed, change_premetric, change_unit, to_contributors
 from discreet.spec.outputs import OutputPremetric
 from discreet.spec.specification import Specification
-from discreet.spec.tiny import WHOLE_STEPS
 
 
 @dataclass(frozen=True)
@@ -182,18 +183,14 @@ def _converted(told: Specification, b: Specification) -> tuple[Specification, st
     budget = told.budget.model_copy(update={"status": "published", "source": "given"})
     start = told.model_copy(update={"budget": budget})
     found = [convert(start, b.output_premetric, "published", distance)]
-    note = ""
-    try:
-        tight = convert(start, b.output_premetric, "tight", distance)
-    except NoConversion:
-        tight = found[0]
-    if tight.budget.status != "checked numerically":
-        found.append(tight)
-    elif at_most(tight.budget.amount, found[0].budget.amount):
-        note = f"; {tight.budget.describe()} is only checked numerically, and not used"
-    best = found[-1] if at_most(found[-1].budget.amount, found[0].budget.amount) else found[0]
+    with suppress(NoConversion):
+        found.append(convert(start, b.output_premetric, "tight", distance))
+    best = min(
+        (one for one in found if one.budget.status != "checked numerically"),
+        key=lambda one: finite(one.budget).upper_bound(),
+    )
     source = best.budget.source.removeprefix("given; ")
-    return best, f"converted: {best.budget.describe()} ({source}){note}"
+    return best, f"converted: {best.budget.describe()} ({source})"
 
 
 def _budget(told: Specification, b: Specification, names: tuple[str, str]) -> Condition:

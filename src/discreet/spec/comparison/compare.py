@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from discreet.spec.cautions import Caution, cautions
-from discreet.spec.certificate import Claims, Condition, conditions
-from discreet.spec.facts import NOTHING_KNOWN, Facts
+from discreet.spec.comparison.cautions import Caution, cautions
+from discreet.spec.comparison.certificate import Claims, Condition, conditions
+from discreet.spec.comparison.facts import NOTHING_KNOWN, Facts
+from discreet.spec.comparison.witness import Witness, refute
 from discreet.spec.specification import Specification
-from discreet.spec.witness import Witness, refute
 
 Verdict = Literal["stronger", "weaker", "equivalent", "incomparable", "unknown"]
 

@@ -7,20 +7,21 @@ for every level, and one column `answer` that no invariant mentions.
 
 Columns vary freely, apart from three rules: a column belongs to the kinds of units that its
 invariants name, `size` is the number of members, vacant units have none. No code is
-used that the invariants do not name, unless they name one only.
+used that the invariants do not name, unless they name one only. That one column is no
+function of another (voting age of age) is an assumption, which a witness states.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import combinations, combinations_with_replacement, count, product
+from itertools import combinations, combinations_with_replacement, product
 from typing import Any
 
 from discreet.errors import BadInput
 from discreet.spec.domain import WHOLE, Domain
 from discreet.spec.inputs import ROWS, InputPremetric
-from discreet.spec.invariants import Invariant, LinearCombination, TinyUnit, value
+from discreet.spec.invariants import Invariant, LinearCombination, MarginalTable, TinyUnit, value
 
 DataSet = tuple[TinyUnit, ...]
 Pair = tuple[DataSet, DataSet]
@@ -75,11 +76,15 @@ def distance(premetric: InputPremetric, pair: Pair) -> float | None:
         return None
 
 
+def published(invariant: Invariant, data: DataSet, domain: Domain) -> Hashable:
+    """Return what an invariant tells about a data set."""
+    return frozenset(value(invariant, data, domain.spine, domain.places).items())
+
+
 def one_universe(invariants: Iterable[Invariant], pair: Pair, domain: Domain) -> bool:
     """Tell whether two data sets agree on every invariant."""
-    return all(
-        value(i, pair[0], domain.spine) == value(i, pair[1], domain.spine) for i in invariants
-    )
+    x, y = pair
+    return all(published(one, x, domain) == published(one, y, domain) for one in invariants)
 
 
 def pairs(
@@ -121,8 +126,12 @@ def _universes(
     universes: dict[Hashable, dict[Hashable, list[DataSet]]] = {}
     for size in range(most + 1):
         for data in combinations_with_replacement(units, size):
-            universe = tuple(_key(one, data, domain) for one in invariants)
-            told = _key(differ_in, data, domain) if differ_in else len(universes.get(universe, ()))
+            universe = tuple(published(one, data, domain) for one in invariants)
+            told = (
+                published(differ_in, data, domain)
+                if differ_in
+                else len(universes.get(universe, ()))
+            )
             alike = universes.setdefault(universe, {})
             if told in alike or len(alike) < KEPT_PER_UNIVERSE:
                 alike.setdefault(told, []).append(data)
@@ -136,10 +145,6 @@ def _unlike(groups: Sequence[Sequence[DataSet]]) -> Iterator[Pair]:
         yield from product(one, other)
 
 
-def _key(invariant: Invariant, data: DataSet, domain: Domain) -> Hashable:
-    return frozenset(value(invariant, data, domain.spine).items())
-
-
 # -- the units a data set is made of ----------------------------------------------------------
 
 
@@ -150,10 +155,10 @@ def _units(
     places = list(_places(domain, invariants))
     columns = _columns(domain, invariants)
     household = [name for name in columns if _of_units(name, invariants)]
+    personal = [name for name in columns if name not in household]
     persons = [
-        dict(zip((*own, ANSWER), codes, strict=True))
-        for own in [[name for name in columns if name not in household]]
-        for codes in product(*(columns[name] for name in own), "ab")
+        dict(zip((*personal, ANSWER), codes, strict=True))
+        for codes in product(*(columns[name] for name in personal), "ab")
     ]
     units: list[TinyUnit] = []
     for kind in _kinds(domain, invariants):
@@ -174,38 +179,48 @@ def _units(
 
 def _places(domain: Domain, invariants: Sequence[Invariant]) -> Iterator[dict[str, str]]:
     """Yield one place, and for every level another that differs from it from there down."""
-    mentioned = {i.level for i in invariants} | {c for i in invariants for c in (*i.by, *i.where)}
+    mentioned = {c for i in invariants for c in (i.level, *i.by, *i.where)} - {WHOLE}
     levels = [lv for lv in domain.spine if lv in mentioned or lv == domain.spine[-1]]
-    outside = sorted({i.level for i in invariants} - {*levels, WHOLE})
-    yield {level: "1" for level in (*levels, *outside)}
+    areas = {one.level for one in invariants} - {WHOLE}
+    outside = sorted((mentioned & {*domain.places, *areas}) - {*levels})
+    here = {level: "1" for level in (*levels, *outside)}
+    yield here
     free = [level for level in levels if level not in ONE_AREA]
     for first in reversed(range(len(free))):
-        codes = {level: "1" for level in levels} | {level: "2" for level in outside}
-        for code, level in zip(count(2), free[first:], strict=False):
-            codes[level] = str(code)
-        yield codes
-    if not free and outside:  # which level is the finer one is not known
-        yield {level: "1" for level in levels} | {level: "2" for level in outside}
+        moved = {level: str(code) for code, level in enumerate(free[first:], start=2)}
+        yield {**here, **moved, **{level: "2" for level in outside}}
+    if not free and outside:  # which of them is the finer one is not known
+        yield {**here, **{level: "2" for level in outside}}
+
+
+def taken_as_free(domain: Domain, invariants: Sequence[Invariant]) -> tuple[str, ...]:
+    """Return columns that are varied one without the other, if there are several."""
+    names = tuple(_columns(domain, invariants))
+    return names if len(names) > 1 else ()
 
 
 def _columns(domain: Domain, invariants: Sequence[Invariant]) -> dict[str, tuple[str, ...]]:
-    """Return the codes of every column that an invariant mentions."""
+    """Return the codes of every column that an invariant mentions, apart from places."""
     named: dict[str, list[str]] = {}
     for one in invariants:
-        for name in one.by:
-            named.setdefault(name, [])
-        for name, codes in one.where.items():
-            named.setdefault(name, []).extend(codes)
+        for name in _names(one):
+            named.setdefault(name, []).extend(one.where.get(name, ()))
         if isinstance(one, LinearCombination):
             for cell in one.weights:
                 for name, code in zip(one.by, cell.split("|"), strict=False):
                     named[name].append(code)
-    skipped = {"kind", SIZE, *domain.spine, *(one.level for one in invariants)}
+    skipped = {"kind", SIZE, *domain.spine, *domain.places, *(one.level for one in invariants)}
     return {
         name: _codes(list(dict.fromkeys(codes)))
         for name, codes in named.items()
         if name not in skipped
     }
+
+
+def _names(one: Invariant) -> tuple[str, ...]:
+    """Return the columns that an invariant mentions, those it leaves out included."""
+    left_out = one.without if isinstance(one, MarginalTable) else ()
+    return (*one.by, *one.where, *left_out)
 
 
 def _codes(named: list[str]) -> tuple[str, ...]:
@@ -216,12 +231,12 @@ def _codes(named: list[str]) -> tuple[str, ...]:
 
 
 def _of_units(name: str, invariants: Sequence[Invariant]) -> bool:
-    return any(name in (*one.by, *one.where) for one in invariants if one.of == "units")
+    return any(name in _names(one) for one in invariants if one.of == "units")
 
 
 def _belongs(name: str, kind: str, invariants: Sequence[Invariant]) -> bool:
     """Tell whether some invariant uses the column for units of this kind."""
-    users = [one for one in invariants if name in (*one.by, *one.where)]
+    users = [one for one in invariants if name in _names(one)]
     return any(kind in one.where.get("kind", [kind]) for one in users)
 
 

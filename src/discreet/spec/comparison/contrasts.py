@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from discreet.spec.amounts import at_most
-from discreet.spec.facts import Side
+from discreet.spec.comparison.amounts import at_most
+from discreet.spec.comparison.facts import Side
 from discreet.spec.invariants import Invariant
 from discreet.spec.multiverse import Multiverse
 

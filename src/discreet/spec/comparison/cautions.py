@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 
-from discreet.spec.amounts import is_finite
 from discreet.spec.budget import Exactly, LogRational, rounded_up
-from discreet.spec.contrasts import CONTRASTS, listed
-from discreet.spec.facts import NOTHING_KNOWN, Facts, Side
+from discreet.spec.comparison.amounts import is_finite
+from discreet.spec.comparison.contrasts import CONTRASTS, listed
+from discreet.spec.comparison.facts import NOTHING_KNOWN, Facts, Side
 from discreet.spec.invariants import MarginalTable
 from discreet.spec.numbers import root_up
 from discreet.spec.specification import Specification

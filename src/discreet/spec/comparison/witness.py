@@ -13,12 +13,21 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
-from discreet.spec.amounts import is_finite
-from discreet.spec.invariants import Invariant, value
+from discreet.spec.comparison.amounts import is_finite
+from discreet.spec.comparison.separations import CERTAIN, SEPARATIONS, Kind, Words
+from discreet.spec.comparison.tiny import (
+    DataSet,
+    Pair,
+    as_plain,
+    distance,
+    one_universe,
+    pairs,
+    published,
+    taken_as_free,
+)
+from discreet.spec.invariants import Invariant
 from discreet.spec.multiverse import determined
-from discreet.spec.separations import CERTAIN, SEPARATIONS, Kind, Words
 from discreet.spec.specification import Specification
-from discreet.spec.tiny import DataSet, Pair, as_plain, distance, one_universe, pairs
 
 #: Pairs of data sets looked at before a kind of witness is given up.
 MOST_PAIRS = 20_000
@@ -29,7 +38,8 @@ class Witness:
     """A mechanism that satisfies one promise and breaks the other, with two data sets.
 
     `satisfied` says which of the two promises compared it satisfies; `distance` is how far
-    apart the data sets are under the other; `invariant` is what it publishes, if exact.
+    apart the data sets are under the other; `invariant` is what it publishes, if exact;
+    `assumes` names columns none of which may be a function of the others.
     """
 
     kind: Kind
@@ -40,14 +50,16 @@ class Witness:
     pair: Pair
     distance: float
     invariant: Invariant | None = None
+    assumes: str = ""
 
     def describe(self) -> str:
         """Return the witness in plain words."""
         x, y = (_written(data) for data in self.pair)
-        return (
-            f"{self.mechanism}\n{self.satisfies}\n{self.breaks}\n"
-            f"One data set: {x}\nThe other:    {y}"
-        )
+        lines = [self.mechanism, self.satisfies, self.breaks]
+        lines += [f"One data set: {x}", f"The other:    {y}"]
+        if self.assumes:
+            lines.append(f"Assumed: {self.assumes}.")
+        return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the witness as plain values, for files."""
@@ -59,6 +71,7 @@ class Witness:
             "breaks": self.breaks,
             "data_sets": [as_plain(data) for data in self.pair],
             "distance": self.distance,
+            "assumes": self.assumes,
         }
 
 
@@ -128,7 +141,7 @@ def _shows(
         return separation.applies(a, b) and separation.shows(a, b, pair, int(apart))
     if invariant is None or invariant not in a.effective_invariants():
         return False
-    x, y = (value(invariant, data, b.domain.spine) for data in pair)
+    x, y = (published(invariant, data, b.domain) for data in pair)
     return x != y and b.output_premetric.properties.infinite_when_disjoint
 
 
@@ -154,6 +167,8 @@ def _told(
     mechanism, satisfies, breaks = words
     apart = distance(b.input_premetric, pair) or 0
     records = "record" if apart == 1 else "records"
+    mentioned = [*b.multiverse.invariants, *([invariant] if invariant else [])]
+    free = ", ".join(taken_as_free(b.domain, mentioned))
     return Witness(
         kind=kind,
         satisfied=satisfied,
@@ -166,6 +181,7 @@ def _told(
         pair=pair,
         distance=apart,
         invariant=invariant,
+        assumes=f"none of {free} is a function of the others" if free else "",
     )
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
-from discreet.spec.certified import SLACK, precise
+from discreet.spec.divergences.certified import SLACK, precise
 
 #: Relative width at which the search ends, and evaluations after which it ends anyway.
 TOLERANCE = Decimal("1e-11")

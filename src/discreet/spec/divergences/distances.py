@@ -18,60 +18,30 @@ from fractions import Fraction
 from functools import lru_cache
 
 from discreet.errors import BadInput
-from discreet.spec.certified import (
+from discreet.spec.divergences.certified import (
     INFINITE,
     SLACK,
     Between,
     Exact,
     LogOf,
-    RootOf,
-    at_most,
     bounds_of,
     decimal_of,
-    divided,
     enclose,
     ln,
     normal_quantile,
     precise,
     root_between,
 )
-from discreet.spec.experiments import (
+from discreet.spec.divergences.experiments import (
     Aligned,
     Experiment,
     Law,
     aligned,
     corners,
     experiment,
-    power_curve,
     swapped,
 )
-from discreet.spec.orders import LogMoments, Supremum, largest_over_orders
-
-__all__ = [
-    "INFINITE",
-    "SLACK",
-    "Aligned",
-    "Between",
-    "Distance",
-    "Exact",
-    "Law",
-    "LogMoments",
-    "LogOf",
-    "RootOf",
-    "Supremum",
-    "aligned",
-    "at_most",
-    "bounds_of",
-    "distance",
-    "distance_in",
-    "divided",
-    "enclose",
-    "experiment",
-    "largest_over_orders",
-    "power_curve",
-    "precise",
-    "root_between",
-]
+from discreet.spec.divergences.orders import LogMoments, largest_over_orders
 
 
 @dataclass(frozen=True)

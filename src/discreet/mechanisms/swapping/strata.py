@@ -1,0 +1,166 @@
+"""The records that permutation swapping permutes: read, put into strata, traded, written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal
+
+import narwhals as nw
+import numpy as np
+
+from discreet.census import Census, person_columns, unit_columns, unit_records
+from discreet.engine import Frame
+from discreet.mechanisms.microdata import with_values, write_records
+from discreet.mechanisms.swapping.kernel import permute_strata
+from discreet.mechanisms.swapping.permutation_law import Position, Written
+from discreet.noise import Randomness, key_of
+from discreet.spec import WHOLE
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """Which records trade which variables, among whom."""
+
+    records: Literal["units", "persons"]
+    match: tuple[str, ...]
+    within: str
+    swap: tuple[str, ...]
+
+    @property
+    def keys(self) -> list[str]:
+        """Return the columns that tell one record from another."""
+        return ["unit_id"] if self.records == "units" else ["person_number"]
+
+    def numbered(self, census: Census) -> Census:
+        """Return the census with its persons numbered, if they are what is swapped.
+
+        Persons of one unit that agree on everything are interchangeable, so their
+        numbers tell nothing.
+        """
+        if self.records == "units":
+            return census
+        order = ["unit_id", *person_columns(census)]
+        persons = census.engine.number_rows(census.table("persons"), order, "person_number")
+        return replace(census, persons=census.engine.materialise(persons))
+
+    @property
+    def stratum_columns(self) -> list[str]:
+        """Return the columns whose values name a stratum."""
+        area = [] if self.within == WHOLE else [self.within]
+        return [*area, *self.match]
+
+    def where(self, census: Census) -> dict[str, list[str]]:
+        """Return which rows are swapped: occupied units, or all persons."""
+        if self.records == "persons":
+            return {}
+        return {"kind": list(census.schema.kinds.occupied)}
+
+    def labelled(self, census: Census) -> Frame:
+        """Return keys, block, swapped variables, `label` and `value`; equal labels, one stratum."""
+        own = list(dict.fromkeys(["unit_id", *self.keys, census.schema.block, *self.swap]))
+        columns = dict.fromkeys([*own, *self.stratum_columns])
+        rows = census.frame(self.records, columns, where=self.where(census))
+        rows = census.engine.fingerprint(rows, self.stratum_columns, "label")
+        kept = [*own, "label"]
+        return census.engine.fingerprint(rows.select(*kept), self.swap, "value")
+
+    def read(self, census: Census) -> Frame:
+        """Return keys, swapped variables, `label`, `held` and `value` of every record."""
+        engine, block = census.engine, census.schema.block
+        place = [] if block in self.swap else [block]
+        rows = self.labelled(census)
+        if self.records == "units":
+            records = unit_records(census, self.swap)
+        else:
+            # Members of alike units are alike only if the rest of the unit is, swapped values
+            # included: what a person holds is told with the whole unit as it is.
+            records = unit_records(census)
+            own = [name for name in person_columns(census) if name not in self.swap]
+            mine = engine.fingerprint(census.table("persons"), own, "own")
+            rows = rows.join(mine.select(*self.keys, "own"), on=self.keys, how="inner")
+            place = [block, "own"]
+        rows = rows.join(records, on="unit_id", how="inner")
+        rows = engine.fingerprint(rows, [*place, "record"], "held")
+        return rows.select(*self.keys, *self.swap, "label", "held", "value")
+
+
+def strata(census: Census, swapped: Swapped) -> Frame:
+    """Return `label, size, stratum`: strata numbered in the order of their labels."""
+    return _strata(census, swapped.labelled(swapped.numbered(census)))
+
+
+def _strata(census: Census, rows: Frame) -> Frame:
+    sizes = rows.group_by("label").agg(size=nw.len().cast(nw.Int64))
+    return census.engine.number_rows(sizes, ["label"], "stratum")
+
+
+def permute(
+    census: Census,
+    swapped: Swapped,
+    rate: Fraction,
+    rng: Randomness,
+    folder: Path,
+    threads: int = 1,
+) -> dict[str, int]:
+    """Permute the swapped values in each stratum, write the microdata, and count what moved.
+
+    Records enter their stratum in the order of what they carry and hold, so a draw is a
+    function of the tapes and of the multiset of records: not of ids or of row order.
+    """
+    engine, census = census.engine, swapped.numbered(census)
+    rows = engine.materialise(swapped.read(census))
+    listed = engine.materialise(_strata(census, rows))
+    values = rows.select("value", *swapped.swap).unique()
+    values = engine.materialise(engine.number_rows(values, ["value"], "number"))
+    ordered = (
+        rows.join(listed.select("label", "stratum"), on="label", how="inner")
+        .join(values.select("value", "number"), on="value", how="inner")
+        .sort("stratum", "number", "held")
+    )
+    arrays = engine.to_numpy(ordered.select(*swapped.keys, "number"))
+    sizes = engine.to_numpy(listed.sort("stratum").select("label", "size"))
+    offsets = np.concatenate([[0], np.cumsum(sizes["size"])]).astype(np.int64)
+    source = permute_strata(offsets, key_of(sizes["label"].tolist()), rate, rng, threads=threads)
+    received = arrays["number"][source]
+    given = engine.from_numpy({**{key: arrays[key] for key in swapped.keys}, "number": received})
+    given = given.join(values, on="number", how="inner").select(*swapped.keys, *swapped.swap)
+    protected = with_values(census, swapped.records, swapped.keys, swapped.swap, given)
+    known = unit_records(census) if swapped.swap == (census.schema.block,) else None
+    write_records(protected, folder / "microdata", known)
+    return {
+        "records": len(source),
+        "selected": int((source != np.arange(len(source))).sum()),
+        "changed": int((received != arrays["number"]).sum()),
+    }
+
+
+def write_down(census: Census, swapped: Swapped) -> Written:
+    """Return a tiny census in the form its exact law is told in."""
+    if swapped.records == "persons":
+        return _write_persons(census, swapped)
+    engine, block = census.engine, census.schema.block
+    taken = swapped.read(census)
+    records = unit_records(census).join(census.frame("units", ["unit_id", block]), on="unit_id")
+    rest = records.join(taken.select("unit_id"), on="unit_id", how="anti")
+    fixed = engine.fingerprint(rest, [block, "record"], "text")
+    carried = [
+        (Position(label, 0, held), value)
+        for label, held, value in engine.rows(taken.select("label", "held", "value"))
+    ]
+    return Written(dict(engine.rows(fixed.select("unit_id", "text"))), carried, of_members=False)
+
+
+def _write_persons(census: Census, swapped: Swapped) -> Written:
+    engine, block, census = census.engine, census.schema.block, swapped.numbered(census)
+    texts = engine.fingerprint(census.table("units"), [block, *unit_columns(census)], "text")
+    own = [name for name in person_columns(census) if name not in swapped.swap]
+    mine = engine.fingerprint(census.table("persons"), own, "own")
+    rows = swapped.labelled(census)
+    rows = rows.join(mine.select(*swapped.keys, "own"), on=swapped.keys, how="inner")
+    carried = [
+        (Position(label, unit, held), value)
+        for label, unit, held, value in engine.rows(rows.select("label", "unit_id", "own", "value"))
+    ]
+    return Written(dict(engine.rows(texts.select("unit_id", "text"))), carried, of_members=True)

@@ -1,0 +1,1 @@
+"""Two promises side by side: does one imply the other, what separates them, what to beware of."""
