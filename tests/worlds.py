@@ -26,6 +26,8 @@ def us_geography(engine: Engine, blocks: int, per_county: int) -> Frame:
             "tract": text([code[:11] for code in codes]),
             "block_group": text([code[:12] for code in codes]),
             "block": text(codes),
+            "latitude": np.arange(blocks) / 8 + 44,
+            "longitude": np.arange(blocks) % 2 / 4 - 72,
         }
     )
 

@@ -49,10 +49,9 @@ def swapping(census: Census, rate: str, within: str, match: list[str]) -> Permut
 
 def margins(audited: PermutationSwapping, census: Census) -> list[tuple[list[int], list[int]]]:
     """Return the holding and swapping margin of every stratum, counted in Python."""
-    block = census.schema.block
     rows = audited.swapped_records(census).join(unit_records(census), on="unit_id", how="inner")
     strata: dict[str, list[tuple[str, str]]] = {}
-    for label, record, place in census.engine.rows(rows.select("label", "record", block)):
+    for label, record, place in census.engine.rows(rows.select("label", "record", "value")):
         strata.setdefault(label, []).append((record, place))
     return [
         (

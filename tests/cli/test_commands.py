@@ -26,6 +26,16 @@ COMMANDS = [
     "schema list",
     "schema show",
     "schema check",
+    "spec list",
+    "spec show",
+    "spec psa",
+    "spec invert",
+    "spec table",
+    "spec compare",
+    "spec compose",
+    "spec registry",
+    "spec schema",
+    "audit exact",
 ]
 
 

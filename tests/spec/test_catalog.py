@@ -10,8 +10,8 @@ from discreet.config import BadConfig, parse
 from discreet.errors import BadInput
 from discreet.spec import LogRational, catalog, read_specification
 from discreet.spec.catalog import UnknownSystem
-from discreet.spec.catalog.build import FOLDER, shared, system
 from discreet.spec.catalog.entry import System
+from discreet.spec.catalog.files import FOLDER, shared, system
 
 CENSUS = [name for name in catalog.names() if not name.startswith("psa-1940")]
 SWAPS = [name for name in catalog.names() if name.startswith("psa-")]

@@ -199,7 +199,7 @@ def test_neighbours_do_not_stretch(claim):
     one = pure(3, premetric=steps, invariants=[ALL_UNITS])
     counts = "contributors" if "copies" in claim else "records"
     unit = "household" if "copies" in claim else "person"
-    to = steps.model_copy(update={"unit": unit, "counts": counts})
+    to = steps.told(unit=unit, counts=counts)
     done = compare(one, pure(100, premetric=to, invariants=[ALL_UNITS]), **claim)
     assert not done.forward.certified
     assert "neighbours" in done.forward.conditions[-1].text

@@ -42,7 +42,15 @@ UNITS = [
 DATA_SETS = [d for size in (1, 2) for d in combinations_with_replacement(UNITS, size)]
 
 COLUMNS = ((), ("kind",), ("tenure",), ("rural",), ("tract",))
-WHERES = ({}, {"kind": ["occupied"]}, {"tenure": ["1"]})
+WHERES = (
+    {},
+    {"kind": ["occupied"]},
+    {"tenure": ["1"]},
+    {"tenure": ["1", "2"]},
+    {"tract": ["t1"]},
+    {"rural": ["y"]},
+    {"rural": ["n", "y"]},
+)
 WEIGHTS = ({"1": "1"}, {"2": "1"}, {"1": "1", "2": "2"}, {"1": "3", "2": "-1"})
 
 

@@ -1,5 +1,6 @@
 """A specification is exact, reads back, and never shows a budget alone."""
 
+import json
 import math
 from fractions import Fraction
 
@@ -16,7 +17,9 @@ from discreet.spec import (
     MarginalTable,
     Multiverse,
     Specification,
+    catalog,
     hamming_of_multisets,
+    json_schema,
     read_specification,
 )
 
@@ -88,3 +91,17 @@ def test_unknown_keys_are_refused_with_a_suggestion(tmp_path):
     (tmp_path / "s.yaml").write_text(text)
     with pytest.raises(BadInput, match="Did you mean 'budget'"):
         read_specification(tmp_path / "s.yaml")
+
+
+def test_the_published_schema_is_that_of_the_files(root):
+    published = json.loads((root / "docs" / "_static" / "specification.schema.json").read_text())
+    assert published == json_schema()
+
+
+@pytest.mark.parametrize("name", catalog.names())
+def test_every_catalogued_specification_is_lossless_in_yaml_and_json(tmp_path, name):
+    promised = catalog.specification(name)
+    promised.write(tmp_path / "s.yaml")
+    assert read_specification(tmp_path / "s.yaml") == promised
+    (tmp_path / "s.json").write_text(promised.model_dump_json())
+    assert read_specification(tmp_path / "s.json") == promised

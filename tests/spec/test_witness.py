@@ -274,7 +274,12 @@ def test_pairs_that_must_differ_do():
         InputPremetric(name="edge", unit="edge"),
         hamming_of_multisets("user"),
         PERSONS.model_copy(update={"counts": "contributors"}),
-        InputPremetric(name="masked", unit="person", base="hamming", detail="imputed records"),
+        InputPremetric(
+            name="masked",
+            unit="person",
+            base=InputPremetric(name="hamming", unit="person"),
+            detail="imputed records",
+        ),
     ],
 )
 def test_without_a_computed_distance_nothing_is_refuted(premetric):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from discreet.audit.exact import Measure, Verdict, between, judge, pairs
 from discreet.audit.shifts import Shift, distance_of_shifts
 from discreet.errors import BadInput
-from discreet.spec import Budget, OutputPremetric, Specification
+from discreet.spec import Budget, InputPremetric, OutputPremetric, Specification
 
 if TYPE_CHECKING:  # these rooms are slow to open, and the verifier is often used without
     from discreet.census import Census
@@ -38,6 +38,7 @@ def verify_mechanism(
             "the mechanism and the specification have different domains: a promise about other "
             "data sets says nothing about this mechanism."
         )
+    _check_premetric(asked.input_premetric)
     records = [_records(census, asked.input_premetric.unit) for census in censuses]
     universes = [_universe(census, asked) for census in censuses]
     compared = pairs(
@@ -54,6 +55,16 @@ def verify_mechanism(
         return mechanism.specify(mechanism.facts(census)).budget
 
     return judge(compared, asked.output_premetric, budget)
+
+
+def _check_premetric(premetric: InputPremetric) -> None:
+    if premetric.properties.ordered is not False:
+        raise BadInput(
+            f"the order of records counts in {premetric.name}, and a census has none: give the "
+            f"distances yourself (`verify`)."
+        )
+    if premetric.counts == "contributors":
+        raise BadInput("a census does not tell who stands behind which record.")
 
 
 def _records(census: Census, unit: str) -> list[str]:

@@ -90,9 +90,13 @@ class Loss:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a promise was kept, and the pair that decided."""
+    """Whether a promise was kept, and the pair that decided.
 
-    answer: Literal["satisfied", "violated", "undecided"]
+    Vacuous: no two data sets given share a universe at a finite distance, so nothing was
+    promised about them and nothing was checked.
+    """
+
+    answer: Literal["satisfied", "violated", "undecided", "vacuous"]
     loss: Loss
     witness: Pair | None
     told: str
@@ -223,6 +227,8 @@ def judge(
         if not kept:
             (broken if kept is False else open_).append(pair)
     loss = loss_of(compared)
+    if not compared:
+        return Verdict("vacuous", loss, None, "no two data sets are compared: nothing is checked")
     if broken:
         witness = _largest(broken).witness or broken[0]
         return Verdict("violated", loss, witness, _told(witness, output, "breaks the budget"))

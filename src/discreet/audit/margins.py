@@ -15,15 +15,19 @@ MOST_TABLES = 150
 
 @dataclass(frozen=True)
 class MarginAudit:
-    """What one stratum loses, beside the bounds on its loss under pure differential privacy."""
+    """What one stratum loses per record, beside budgets that bound the loss in pure epsilon.
+
+    The budgets say something about this loss only if the output premetric is the
+    multiplicative one; `theorem_1_holds` is None under every other.
+    """
 
     output: OutputPremetric
     tables: int
     loss: Loss
     theorem_1: psa.LogAmount
     sharpened: psa.LogAmount
-    #: Whether Theorem 1 is at least the loss under pure differential privacy, exactly.
-    theorem_1_holds: bool
+    #: Whether Theorem 1 is at least the loss, exactly.
+    theorem_1_holds: bool | None
 
 
 def audit_margins(
@@ -37,20 +41,16 @@ def audit_margins(
     >>> str(audit_margins([2, 2], [2, 2], Fraction(1, 2)).loss.exact)
     'ln(19/4)/2'
     """
-    other = _other(holding, swapping, rate, output) if output != MULTIPLICATIVE else None
-    pure = psa.exact_loss(holding, swapping, rate)
     # Theorem 1 counts strata of two records or more that are not all alike.
     kinds = max(sum(count > 0 for count in margin) for margin in (holding, swapping))
     b = psa.largest_stratum([sum(holding)] if kinds > 1 else [])
-    published = psa.theorem_1(b, rate)
-    return MarginAudit(
-        output,
-        pure.universe,
-        other or _loss_of(pure),
-        published,
-        psa.sharpened(b, rate),
-        not published < pure.amount,
-    )
+    published, sharpened = psa.theorem_1(b, rate), psa.sharpened(b, rate)
+    if output != MULTIPLICATIVE:
+        tables, loss = _other(holding, swapping, rate, output)
+        return MarginAudit(output, tables, loss, published, sharpened, None)
+    pure = psa.exact_loss(holding, swapping, rate)
+    holds = not published < pure.amount
+    return MarginAudit(output, pure.universe, _loss_of(pure), published, sharpened, holds)
 
 
 def _loss_of(pure: psa.ExactLoss) -> Loss:
@@ -64,7 +64,8 @@ def _loss_of(pure: psa.ExactLoss) -> Loss:
 
 def _other(
     holding: Sequence[int], swapping: Sequence[int], rate: Fraction, output: OutputPremetric
-) -> Loss:
+) -> tuple[int, Loss]:
+    """Return the number of tables, and the loss from all pairs of them."""
     universe = psa.tables_with_margins(holding, swapping)
     if len(universe) > MOST_TABLES:
         raise psa.UniverseTooLarge(
@@ -72,7 +73,7 @@ def _other(
             f"compared"
         )
     laws = {table: psa.table_law(table, rate) for table in universe}
-    return exact_loss_of(laws, records_changed, output)
+    return len(universe), exact_loss_of(laws, records_changed, output)
 
 
 def records_changed(one: psa.Table, other: psa.Table) -> Fraction:

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from math import ceil, floor, inf
 from typing import Any
 
 import narwhals as nw
@@ -46,6 +47,21 @@ FIGURES = (
 FUNCTIONS_OF_INVARIANTS = (
     "all figures are functions of the invariants of the swap; they hold given that these are "
     "published exactly, and only if rate and variables were fixed without looking at the data"
+)
+
+#: What budgets and losses here are per, and what is published exactly beside them.
+PROMISE: dict[str, Any] = {
+    "unit": "household record",
+    "input_premetric": "hamming-of-multisets",
+    "output_premetric": "multiplicative",
+    "invariants": [
+        "in every stratum, the number of households with each complete record",
+        "in every stratum, the number of households with each swapped value",
+    ],
+}
+PER = (
+    f"per {PROMISE['unit']} ({PROMISE['input_premetric']}; {PROMISE['output_premetric']}), given "
+    f"exact publication of: {'; '.join(PROMISE['invariants'])}"
 )
 
 
@@ -92,24 +108,35 @@ class StrataAudit:
             "known_households": self.known_households,
             "loss_at_least": self.loss_at_least,
             "loss_at_most": self.loss_at_most,
+            **PROMISE,
             "note": FUNCTIONS_OF_INVARIANTS,
         }
 
     def describe(self) -> list[str]:
-        """Return the totals in plain lines."""
-        data = self.as_data()
+        """Return the totals in plain lines; what is at most, budgets too, is rounded up."""
+        b = self.largest_open_stratum
+        published, sharpened = psa.theorem_1(b, self.rate), psa.sharpened(b, self.rate)
         return [
             f"{self.households:,} households in {self.strata:,} strata, rate {float(self.rate):g}",
             f"the invariants alone disclose {self.disclosed_strata:,} strata with "
             f"{self.disclosed_households:,} households ({self.disclosed_share:.2%}) fully; "
             "a loss of 0 there means no protection",
             f"largest stratum {self.largest_stratum:,}, largest in which something can change "
-            f"{self.largest_open_stratum:,}: epsilon {data['theorem_1']:.4f} by Theorem 1, "
-            f"{data['sharpened']:.4f} by the sharpened bound ({psa.SHARPENED})",
-            f"the loss is between {self.loss_at_least:.4f} and {self.loss_at_most:.4f}; it is "
-            f"known exactly for the strata of {self.known_households:,} households",
+            f"{self.largest_open_stratum:,}: epsilon {_up(published.upper_bound())} by Theorem 1, "
+            f"{_up(sharpened.upper_bound())} by the sharpened bound ({psa.SHARPENED}), {PER}",
+            f"the loss is between {_down(self.loss_at_least)} and {_up(self.loss_at_most)}, per "
+            f"{PROMISE['unit']} ({PROMISE['output_premetric']}); it is known exactly for the strata "
+            f"of {self.known_households:,} households",
             FUNCTIONS_OF_INVARIANTS,
         ]
+
+
+def _up(value: Fraction | float | None) -> str:
+    return "infinite" if value is None or value == inf else f"{ceil(value * 10**4) / 10**4:.4f}"
+
+
+def _down(value: float) -> str:
+    return "infinite" if value == inf else f"{floor(value * 10**4) / 10**4:.4f}"
 
 
 def audit_strata(mechanism: PermutationSwapping, census: Census) -> StrataAudit:

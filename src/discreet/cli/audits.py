@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import inf
+from math import ceil, inf
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +13,17 @@ from discreet.errors import BadInput
 
 if TYPE_CHECKING:
     from discreet.audit import MarginAudit
-    from discreet.spec import OutputPremetric
+    from discreet.spec import OutputPremetric, psa
+
+#: What a loss of one stratum is a loss per, and among which tables.
+_PER: dict[str, Any] = {
+    "unit": "record",
+    "input_premetric": "hamming-of-multisets",
+    "invariants": [
+        "number of records in the stratum by holding category",
+        "number of records in the stratum by swapping category",
+    ],
+}
 
 audits = typer.Typer(
     name="audit",
@@ -28,10 +38,7 @@ def start() -> None:
     """Compute what a mechanism really loses, from its law rather than from its promise."""
 
 
-@audits.command(
-    epilog="Example: discreet audit exact --holding 2,2 --swapping 2,2 --rate 1/2 prints "
-    "loss 0.779072 = ln(19/4)/2"
-)
+@audits.command(epilog="Example: discreet audit exact --holding 2,2 --swapping 2,2 --rate 1/2")
 @guarded
 def exact(
     holding: Annotated[str, typer.Option(help="Records per holding category, like 2,2.")],
@@ -50,8 +57,9 @@ def exact(
 ) -> None:
     """Compute the exact loss of swapping one stratum, over all tables with its margins.
 
-    The loss is per record changed. Theorem 1 and the sharpened bound are bounds on the loss
-    under the multiplicative premetric (pure differential privacy). In JSON, null is infinite.
+    The loss is per record changed. Theorem 1 and the sharpened bound are budgets in pure epsilon:
+    they bound the loss under the multiplicative premetric only, and theorem1_holds is null under
+    others. In JSON, a loss or budget of null is infinite.
     """
     from discreet.audit import audit_margins
 
@@ -106,14 +114,17 @@ def _output(name: str, delta: str | None, order: str | None) -> OutputPremetric:
 def _lines(found: MarginAudit) -> list[str]:
     loss, witness = found.loss, found.loss.witness
     form = f" = {_short(str(loss.exact))}" if loss.exact is not None and loss.exact != 0 else ""
-    lines = [f"loss        {_shown(float(loss.bounds))}{form}"]
+    per = f" per {_PER['unit']}"
+    lines = [f"loss        {_shown(float(loss.bounds))}{form}{per}"]
     unit = found.output.properties.unit
     if unit in ("rho2", "mu2"):
-        lines.append(f"{unit:<12}{_shown(float(loss.bounds.squared()))}")
-    holds = "holds" if found.theorem_1_holds else "is BROKEN by the pure loss"
+        lines.append(f"{unit:<12}{_shown(float(loss.bounds.squared()))}{per}")
+    published, sharpened = _up(found.theorem_1), _up(found.sharpened)
     lines += [
-        f"theorem 1   {_shown(found.theorem_1.value)} ({holds})",
-        f"sharpened   {_shown(found.sharpened.value)}",
+        f"theorem 1   {published}{per}{_judged(found)}",
+        f"sharpened   {sharpened}{per}{'' if found.theorem_1_holds is not None else NOT_THIS}",
+        f"input       {_PER['input_premetric']}: records changed",
+        f"exact       {'; '.join(_PER['invariants'])}",
         f"output      {found.output.name}: {found.output.definition}",
         f"tables      {found.tables}",
     ]
@@ -128,12 +139,28 @@ def _lines(found: MarginAudit) -> list[str]:
     return lines
 
 
+NOT_THIS = " (a budget in pure epsilon, not of this loss)"
+
+
+def _judged(found: MarginAudit) -> str:
+    answers = {None: NOT_THIS, True: " (holds)", False: " (is BROKEN by the loss)"}
+    return answers[found.theorem_1_holds]
+
+
+def _up(budget: psa.LogAmount) -> str:
+    """Return a budget with six decimals, rounded up."""
+    above = budget.upper_bound()
+    return "infinite" if above is None else f"{ceil(above * 10**6) / 10**6:.6f}"
+
+
 def _as_data(found: MarginAudit) -> dict[str, Any]:
     loss, unit = found.loss, found.output.properties.unit
     squared: dict[str, Any] = {}
     if unit in ("rho2", "mu2"):
         squared[unit] = _finite(float(loss.bounds.squared()))
     return {
+        **_PER,
+        "output_premetric": found.output.name,
         "output": found.output.model_dump(mode="json", exclude_defaults=True),
         "loss": _finite(float(loss.bounds)),
         "at_least": _finite(loss.bounds.lower),
@@ -142,6 +169,7 @@ def _as_data(found: MarginAudit) -> dict[str, Any]:
         "exact": _exact(found),
         "theorem1": _finite(found.theorem_1.value),
         "sharpened": _finite(found.sharpened.value),
+        "bounds_are": "budgets in pure epsilon (multiplicative)",
         "theorem1_holds": found.theorem_1_holds,
         "tables": found.tables,
         "witness": _witness(found),

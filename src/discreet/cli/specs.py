@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli import promises
 from discreet.cli.console import Json, guarded, print_json
 from discreet.errors import BadInput
 
 if TYPE_CHECKING:
-    from discreet.spec import Caution, Facts, Specification, catalog
     from discreet.spec import psa as swapping
 
 NAMED = "A system of the catalog, or a specification's YAML file; NAME@RATE for a swap's rate."
@@ -22,6 +21,12 @@ Touched = Annotated[
     int | None,
     typer.Option(help="How many household records one person can alter, if units differ.", min=1),
 ]
+
+#: On what the sum of budgets rests.
+INDEPENDENT = (
+    "the releases use independent randomness: no common sample, noise, seed or cell keys. For "
+    "releases that share any no rule exists (--shared)"
+)
 
 specs = typer.Typer(
     name="spec",
@@ -44,7 +49,7 @@ def psa(
     """Account for permutation swapping at one rate."""
     from discreet.spec import psa as accountant
 
-    found = accountant.account(stratum, _fraction(rate, "rate"))
+    found = accountant.account(stratum, promises.fraction(rate, "rate"))
     _print_swaps(found, as_json)
 
 
@@ -103,12 +108,13 @@ def list_systems(as_json: Json = False) -> None:
 @specs.command(epilog="Example: discreet spec table 3")
 @guarded
 def table(
-    number: Annotated[int, typer.Argument(help="2, 3, 4 or 5.")], as_json: Json = False
+    number: Annotated[str, typer.Argument(help="2, 3, 4 or 5.")], as_json: Json = False
 ) -> None:
     """Recompute a table of Bailie, Gong and Meng beside what is printed."""
     from discreet.spec import tables
 
-    found = tables.table(number)
+    # Text, because whole numbers would be read from 2.0 too.
+    found = tables.table(int(number) if number in ("2", "3", "4", "5") else 0)
     if as_json:
         print_json(found.as_dict())
     else:
@@ -126,42 +132,66 @@ def show(
     html: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,
 ) -> None:
     """Show a promise: who, where, what, how, how much, and what is not protected."""
-    specification, entry = _promise(name)
+    if as_json + as_yaml + (html is not None) > 1:
+        raise BadInput("--json, --yaml and --html are three ways to show: give one of them.")
+    specification, entry = promises.read(name)
     if html is not None:
         from discreet.report import write_card
 
+        promises.check_target(html, "--html", Path(name))
         title = entry.title if entry else Path(name).stem
-        cautions = _cautions(specification, entry)
+        cautions = promises.cautions_of(specification, entry)
         print(write_card(specification, html, title=title, entry=entry, cautions=cautions))
     elif as_json:
         own = {"name": name, "specification": specification.model_dump(mode="json")}
         print_json(entry.as_dict() if entry else own)
     elif as_yaml:
-        print(_yaml(specification.model_dump(mode="json")), end="")
+        print(promises.as_yaml(specification.model_dump(mode="json")), end="")
     else:
         told = entry.describe() if entry else specification.describe()
-        warned = _cautions(specification, entry)
+        warned = promises.cautions_of(specification, entry)
         print("\n".join([told, "", "Cautions:", *(f"  - {one.id} {one.text}" for one in warned)]))
 
 
 @specs.command(epilog="Example: discreet spec compare psa-2010 das-2020")
 @guarded
-def compare(first: Named, second: Named, touched: Touched = None, as_json: Json = False) -> None:
+def compare(
+    first: Named,
+    second: Named,
+    touched: Touched = None,
+    records: Annotated[
+        int | None,
+        typer.Option(
+            help="The most persons in one household, to tell persons by household.", min=1
+        ),
+    ] = None,
+    same_sizes: Annotated[
+        bool, typer.Option("--same-sizes", help="With --records: sizes of households never vary.")
+    ] = False,
+    copies: Annotated[
+        int | None,
+        typer.Option(help="How often imputation copied a contributor's record at most.", min=0),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Tell which of two promises is stronger, if either is, with proofs and cautions."""
     from discreet.spec import compare as set_side_by_side
 
-    (one, one_entry), (two, two_entry) = _promise(first), _promise(second)
+    (one, one_entry), (two, two_entry) = promises.read(first), promises.read(second)
     found = set_side_by_side(
         one,
         two,
         names=(first, second),
         touched=touched,
-        facts=(_facts(one_entry), _facts(two_entry)),
+        records=records,
+        same_sizes=same_sizes,
+        copies=copies,
+        facts=(promises.facts_of(one_entry), promises.facts_of(two_entry)),
     )
     if as_json:
-        print_json(found.as_dict())
+        print_json(promises.with_options(found.as_dict()))
     else:
-        print(found.describe())
+        print(promises.with_options(found.describe()))
 
 
 @specs.command(epilog="Example: discreet spec compose topdown safetab-p phsafe")
@@ -172,26 +202,38 @@ def compose(
     delta: Annotated[
         str | None, typer.Option(help="Tell a rho^2 as epsilon at this delta too.")
     ] = None,
+    shared: Annotated[
+        bool, typer.Option("--shared", help="Releases share randomness: refused, no rule exists.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what several releases of the same data promise together."""
-    from discreet.spec import compose as combine
+    """Show what several releases of the same data promise together.
 
-    at = None if delta is None else _fraction(delta, "delta")
-    found = combine([_promise(name)[0] for name in names], touched=touched, delta=at)
-    converted = _converted(found.specification, at)
+    Budgets add up only if the releases use independent randomness, which is assumed.
+    """
+    at = None if delta is None else promises.fraction(delta, "delta")
+    read = [promises.read(name) for name in names]
+    found = promises.combined([part for part, _ in read], touched, at, shared)
+    converted = promises.converted(found.specification, at, [part for part, _ in read])
+    tighter = promises.tighter(read, found.specification, touched, at)
     if as_json:
         print_json(
             {
                 "specification": found.specification.model_dump(mode="json"),
+                "assumes": [INDEPENDENT] if len(read) > 1 else [],
                 "weakenings": list(found.weakenings),
                 "converted": converted.model_dump(mode="json") if converted else None,
+                "tighter": tighter.model_dump(mode="json") if tighter else None,
             }
         )
         return
     print(found.specification.describe())
+    if len(read) > 1:
+        print(f"\nAssumes that {INDEPENDENT}.")
     if found.weakenings:
         print("\nGiven up in composing:", *(f"  - {text}" for text in found.weakenings), sep="\n")
+    if tighter:
+        print(f"\nTold tighter, for the same promise: {promises.in_short(tighter)}")
     if converted:
         print(f"\nAt delta = {delta}, for the same promise:\n{converted.describe()}")
 
@@ -208,7 +250,7 @@ def registry(
     """Write an entry for the OpenDP registry of deployments."""
     from discreet.spec import registry as deployments
 
-    specification, entry = _promise(name)
+    specification, entry = promises.read(name)
     beside = entry.registry if entry else None
     if metadata is not None:
         beside = deployments.read_metadata(metadata)
@@ -217,6 +259,8 @@ def registry(
             f"{name} is no deployment by itself: nothing is known of its curator, use and date. "
             f"Give them with --metadata FILE."
         )
+    if out is not None:
+        promises.check_target(out, "--out", Path(name), *([metadata] if metadata else []))
     made = deployments.registry_entry(specification, beside)
     if out is None:
         print(deployments.as_yaml(made), end="")
@@ -232,61 +276,6 @@ def schema() -> None:
     from discreet.spec import json_schema
 
     print_json(json_schema())
-
-
-# -- what commands share ------------------------------------------------------------------------
-
-
-def _promise(name: str) -> tuple[Specification, catalog.CatalogEntry | None]:
-    """Return a promise of the catalog with its entry, or the one in a file."""
-    from discreet.spec import catalog, read_specification
-
-    path = Path(name)
-    if path.suffix in (".yaml", ".yml", ".json") or path.is_file():
-        return read_specification(path), None
-    system, at, rate = name.partition("@")
-    entry = catalog.entry(system, _fraction(rate, "rate") if at else None)
-    return entry.specification, entry
-
-
-def _facts(entry: catalog.CatalogEntry | None) -> Facts:
-    from discreet.spec import NOTHING_KNOWN
-
-    return entry.facts if entry else NOTHING_KNOWN
-
-
-def _cautions(
-    specification: Specification, entry: catalog.CatalogEntry | None
-) -> tuple[Caution, ...]:
-    from discreet.spec import cautions
-
-    name = entry.name if entry else "this promise"
-    return cautions(specification, names=(name, ""), facts=_facts(entry))
-
-
-def _converted(specification: Specification, delta: Fraction | None) -> Specification | None:
-    """Return a rho^2 told as epsilon at a delta, if one is asked for."""
-    from discreet.spec import approximate, convert
-
-    if delta is None or specification.output_premetric.name != "normalised-renyi":
-        return None
-    return convert(specification, approximate(delta))
-
-
-def _fraction(text: str, what: str) -> Fraction:
-    try:
-        value = Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise BadInput(f"{what} must be a number such as 0.05 or 1/20.") from None
-    if not 0 <= value <= 1 or (what == "delta" and value in (0, 1)):
-        raise BadInput(f"{what} must lie between 0 and 1.")
-    return value
-
-
-def _yaml(value: Any) -> str:
-    import yaml
-
-    return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
 
 
 def add_to(app: typer.Typer) -> None:

@@ -197,6 +197,7 @@ class Engine:
             for c in columns
         )
         text = parts if columns else "''"
+        _check_new(frame, name)
         return self._frame(self._relation(frame).project(f"*, {text} as {_quoted(name)}"))
 
     def join_text(self, frame: Frame, by: str, column: str, name: str) -> Frame:
@@ -210,9 +211,16 @@ class Engine:
 
     def number_rows(self, frame: Frame, order_by: Sequence[str], name: str) -> Frame:
         """Add the 1-based position of each row in the order of `order_by`."""
-        order = ", ".join(f"{_quoted(column)} nulls first" for column in order_by)
-        column = f"row_number() over (order by {order}) as {_quoted(name)}"
+        _check_new(frame, name)
+        column = f"row_number() over (order by {_order(order_by)}) as {_quoted(name)}"
         return self._frame(self._relation(frame).project(f"*, {column}"))
+
+    def sort_and_number(self, frame: Frame, order_by: Sequence[str], name: str) -> Frame:
+        """Return the rows computed once and stored in this order, with their 1-based position."""
+        _check_new(frame, name)
+        relation = self._relation(frame).order(_order(order_by))
+        numbered = relation.project(f"*, row_number() over () as {_quoted(name)}")
+        return self.materialise(self._frame(numbered))
 
     def can_match(self, pattern: str) -> bool:
         """Say whether `pattern` is a regular expression this engine understands."""
@@ -280,7 +288,7 @@ class Engine:
     ) -> None:
         relation = self._relation(frame)
         if order_by:
-            relation = relation.order(", ".join(f"{_quoted(c)} nulls first" for c in order_by))
+            relation = relation.order(_order(order_by))
         if columns is not None:
             listed = (f"{_quoted(old)} as {_quoted(new)}" for new, old in columns.items())
             relation = relation.project(", ".join(listed))
@@ -309,6 +317,16 @@ class Engine:
     @staticmethod
     def _frame(relation: duckdb.DuckDBPyRelation) -> Frame:
         return nw.from_native(relation)
+
+
+def _check_new(frame: Frame, name: str) -> None:
+    """Refuse to add a column twice: the engine would keep both and use either."""
+    if name in frame.collect_schema().names():
+        raise ValueError(f"the frame has a column '{name}' already")
+
+
+def _order(columns: Sequence[str]) -> str:
+    return ", ".join(f"{_quoted(column)} nulls first" for column in columns)
 
 
 def _csv_header(path: Path, separator: str | None) -> tuple[list[str], str]:

@@ -39,9 +39,9 @@ def check_each_invariant(
 
 def _check(invariant: Invariant, before: Census, after: Census) -> InvariantCheck:
     zero, count = nw.lit(0, dtype=nw.Int64), nw.col("count").cast(nw.Int64)
-    left = invariant_counts(before, invariant).select("cell", left=count, right=zero)
-    right = invariant_counts(after, invariant).select("cell", left=zero, right=count)
-    sums = nw.concat([left, right]).group_by("cell")
+    left = invariant_counts(before, invariant).select("_cell", left=count, right=zero)
+    right = invariant_counts(after, invariant).select("_cell", left=zero, right=count)
+    sums = nw.concat([left, right]).group_by("_cell")
     cells = sums.agg(left=nw.col("left").sum(), right=nw.col("right").sum())
     differs = nw.when(nw.col("left") != nw.col("right")).then(1).otherwise(0)
     counted = cells.with_columns(differs=differs)

@@ -9,10 +9,22 @@ from discreet.config import parse, suggest
 from discreet.errors import BadInput
 from discreet.mechanisms.contract import Mechanism
 from discreet.mechanisms.noisy_tables import NoisyTables
-from discreet.mechanisms.swapping import PermutationSwapping
+from discreet.mechanisms.swapping import PermutationSwapping, TargetedSwapping
+from discreet.mechanisms.swapping.public_docs import PublicDocs2010
+from discreet.mechanisms.swapping.record import RecordSwapping
 
-MECHANISMS: dict[str, type[PermutationSwapping] | type[NoisyTables]] = {
+MECHANISMS: dict[
+    str,
+    type[PermutationSwapping]
+    | type[TargetedSwapping]
+    | type[PublicDocs2010]
+    | type[RecordSwapping]
+    | type[NoisyTables],
+] = {
     PermutationSwapping.name: PermutationSwapping,
+    TargetedSwapping.name: TargetedSwapping,
+    PublicDocs2010.name: PublicDocs2010,
+    RecordSwapping.name: RecordSwapping,
     NoisyTables.name: NoisyTables,
 }
 

@@ -57,25 +57,26 @@ def write_records(census: Census, folder: Path, records: Frame | None = None) ->
 
     `records` (`unit_id`, `record`) saves computing them again where they are known.
     """
-    engine, block = census.engine, census.schema.block
-    records = unit_records(census) if records is None else records
-    units = census.table("units").join(records, on="unit_id", how="left")
-    units = engine.materialise(engine.number_rows(units, [block, "record"], "fresh_id"))
+    engine, block, own = census.engine, census.schema.block, unit_columns(census)
+    units, order = census.table("units"), [block, *own]
+    if census.linked:
+        members = unit_records(census) if records is None else records
+        units, order = units.join(members, on="unit_id", how="left"), [*order, "record"]
+    units = engine.sort_and_number(units.select("unit_id", *order), order, "fresh_id")
     engine.write_parquet(
         units,
         folder / "units.parquet",
-        order_by=["fresh_id"],
-        columns={"unit_id": "fresh_id", block: block, **{c: c for c in unit_columns(census)}},
+        columns={"unit_id": "fresh_id", block: block, **{c: c for c in own}},
     )
     if census.persons is not None:
-        own = person_columns(census)
-        persons = engine.fingerprint(census.persons.select("unit_id", *own), own, "text")
-        persons = persons.join(units.select("unit_id", "fresh_id"), on="unit_id", how="inner")
+        theirs = person_columns(census)
+        numbers = units.select("unit_id", "fresh_id")
+        persons = census.persons.select("unit_id", *theirs).join(numbers, on="unit_id", how="inner")
         engine.write_parquet(
             persons,
             folder / "persons.parquet",
-            order_by=["fresh_id", "text"],
-            columns={"unit_id": "fresh_id", **{c: c for c in own}},
+            order_by=["fresh_id", *theirs],
+            columns={"unit_id": "fresh_id", **{c: c for c in theirs}},
         )
     write_places(census, folder)
 

@@ -21,7 +21,7 @@ from discreet.spec import (
 
 
 def invariant_counts(census: Census, invariant: Invariant) -> Frame:
-    """Return `cell, count`: the exact numbers an invariant fixes, one text per cell.
+    """Return `_cell, count`: the exact numbers an invariant fixes, one text per cell.
 
     Cells without rows are left out and stand for 0. Of an inequality 1 is counted where
     it holds differently from an empty cell, so that empty cells need no list of areas.
@@ -52,8 +52,8 @@ def _weighted(census: Census, invariant: LinearCombination) -> Frame:
         for column, code in zip(invariant.by, cell.split("|"), strict=False):
             chosen = chosen & (nw.col(column).cast(nw.String) == code)
         total = total + nw.when(chosen).then(int(weight * scale)).otherwise(0)
-    summed = census.engine.fingerprint(rows.with_columns(count=total), areas, "cell")
-    sums = summed.group_by("cell").agg(count=nw.col("count").sum().cast(nw.Int64))
+    summed = census.engine.fingerprint(rows.with_columns(count=total), areas, "_cell")
+    sums = summed.group_by("_cell").agg(count=nw.col("count").sum().cast(nw.Int64))
     return sums.filter(nw.col("count") != 0)
 
 
@@ -74,8 +74,8 @@ def _counted(census: Census, invariant: Invariant) -> Frame:
     else:
         key = "unit_id" if invariant.of == "units" else "person_key"
         rows = census.frame(invariant.of, columns or [key], where=invariant.where)
-    cells = census.engine.fingerprint(rows, list(dict.fromkeys(columns)), "cell")
-    return cells.group_by("cell").agg(count=nw.len())
+    cells = census.engine.fingerprint(rows, list(dict.fromkeys(columns)), "_cell")
+    return cells.group_by("_cell").agg(count=nw.len())
 
 
 def differing_cells(invariant: Invariant, before: Census, after: Census) -> int:
@@ -85,7 +85,7 @@ def differing_cells(invariant: Invariant, before: Census, after: Census) -> int:
     """
     left = invariant_counts(before, invariant)
     right = invariant_counts(after, invariant).rename({"count": "count_after"})
-    joined = left.join(right, on="cell", how="full").with_columns(
+    joined = left.join(right, on="_cell", how="full").with_columns(
         nw.col("count").fill_null(0), nw.col("count_after").fill_null(0)
     )
     differing = joined.filter(nw.col("count") != nw.col("count_after")).select(cells=nw.len())

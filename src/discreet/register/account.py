@@ -13,10 +13,10 @@ from discreet.register.total import PREMETRICS, Total, add_up, bound
 from discreet.spec import (
     Composition,
     FunctionOfUniverse,
+    Invariant,
     NoCompositionRule,
     NoFiniteBudget,
     Specification,
-    determined,
 )
 
 #: Bounds with another status are shown, never charged.
@@ -143,8 +143,17 @@ class Account:
                 f"declared statistics exact.",
             )
             for one in specification.multiverse.invariants
-            if not determined(one, declared, specification.domain)
+            if not any(_same(one, other) for other in declared)
         ]
+
+
+def _same(one: Invariant, other: Invariant) -> bool:
+    """Tell whether two invariants are one statistic, whatever they are called.
+
+    Statistics that merely follow from declared ones are not accepted: what follows depends
+    on the domain, which a specification made elsewhere states itself.
+    """
+    return one.model_dump(exclude={"name"}) == other.model_dump(exclude={"name"})
 
 
 def _uncountable(specification: Specification) -> list[Refused]:

@@ -10,6 +10,7 @@ from discreet.report.curves import (
 )
 from discreet.report.page import Run, render, write_report
 from discreet.report.signoff import sign_off
+from discreet.report.swaps import render_swaps, write_swap_report
 
 __all__ = [
     "Figure",
@@ -19,8 +20,10 @@ __all__ = [
     "budgets_by_rate",
     "card",
     "render",
+    "render_swaps",
     "sign_off",
     "variants_by_share",
     "write_card",
     "write_report",
+    "write_swap_report",
 ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
@@ -24,6 +25,9 @@ Status = Literal["published", "proved here", "checked numerically"]
 #: parameter that Bun and Steinke (2016) call rho; Gaussian ones in mu^2; others as they are.
 #: rho^2 and mu^2 are squares of the number that multiplies the distance.
 Unit = Literal["epsilon", "rho2", "mu2", "value"]
+
+#: What the source of a figure begins with that nobody published, though its rule is.
+DERIVED = "derived from "
 
 SQUARED: tuple[Unit, ...] = ("rho2", "mu2")
 
@@ -133,6 +137,7 @@ class Budget(Strict):
         conditions = (*self.conditions, condition) if condition else self.conditions
         if factor == 1:
             return self.model_copy(update={"conditions": conditions})
+        derived = self.source if self.source.startswith(DERIVED) else f"{DERIVED}{self.source}"
         if isinstance(self.amount, FunctionOfUniverse):
             amount: Amount = FunctionOfUniverse(
                 formula=f"{factor**2 if self.unit in SQUARED else factor} x ({self.amount.formula})"
@@ -141,7 +146,8 @@ class Budget(Strict):
             amount = self.amount
         else:
             amount = times(self.amount, factor**2 if self.unit in SQUARED else factor)
-        return self.model_copy(update={"amount": amount, "conditions": conditions})
+        update = {"amount": amount, "conditions": conditions, "source": derived}
+        return self.model_copy(update=update)
 
 
 UNIT_NAMES: dict[Unit, str] = {"epsilon": "epsilon", "rho2": "rho^2", "mu2": "mu^2", "value": "D"}
@@ -160,6 +166,12 @@ def times(amount: LogRational | Exactly, factor: Fraction | int) -> LogRational 
     ):
         return LogRational(of=amount.of ** int(factor))
     return LogRational(of=amount.of, times=amount.times * factor)
+
+
+def weakest(statuses: Iterable[Status]) -> Status:
+    """Return the status of a bound that rests on several: the least certain one."""
+    order: list[Status] = ["published", "proved here", "checked numerically"]
+    return max(statuses, key=order.index)
 
 
 def rounded_up(value: Fraction) -> str:

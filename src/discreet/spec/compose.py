@@ -14,12 +14,12 @@ from fractions import Fraction
 from typing import Literal
 
 from discreet.errors import BadInput
-from discreet.spec.budget import Budget, Exactly, LogRational, NoFiniteBudget, Status
+from discreet.spec.budget import Budget, Exactly, LogRational, NoFiniteBudget, weakest
 from discreet.spec.convert import convert
 from discreet.spec.inputs import InputPremetric
 from discreet.spec.multiverse import Multiverse
 from discreet.spec.numbers import root_up
-from discreet.spec.operations import NotAllowed, change_unit
+from discreet.spec.operations import INVARIANTS_ARE_FREE, NotAllowed, change_unit
 from discreet.spec.outputs import NORMALISED_RENYI, OutputPremetric, approximate
 from discreet.spec.specification import Specification
 
@@ -68,6 +68,8 @@ def compose(
     """
     if not parts:
         raise NoCompositionRule("nothing to compose.")
+    if randomness not in ("fresh", "shared"):
+        raise NoCompositionRule("randomness is fresh or shared.")
     if randomness == "shared":
         raise NoCompositionRule(
             "releases that share randomness have no composition rule: their joint law is needed."
@@ -263,12 +265,12 @@ def _finite(part: Specification) -> LogRational | Exactly:
 
 def _total(parts: Sequence[Specification], amount: LogRational | Exactly) -> Budget:
     """Return the sum with the sources of the parts that cost anything, and the weakest status."""
-    order: list[Status] = ["published", "proved here", "checked numerically"]
-    counted = [part for part in parts if _finite(part).upper_bound() > 0] or list(parts[:1])
+    free = [part for part in parts if part.budget.source == INVARIANTS_ARE_FREE]
+    counted = [part for part in parts if part not in free] or list(parts[:1])
     return Budget(
         unit=parts[0].budget.unit,
         amount=amount,
         source="; ".join(dict.fromkeys(part.budget.source for part in counted)),
-        status=max((part.budget.status for part in counted), key=order.index),
+        status=weakest(part.budget.status for part in counted),
         conditions=tuple(dict.fromkeys(c for part in counted for c in part.budget.conditions)),
     )

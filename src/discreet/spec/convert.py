@@ -27,6 +27,7 @@ from discreet.spec.budget import (
     LogRational,
     NoFiniteBudget,
     Status,
+    weakest,
 )
 from discreet.spec.inputs import neighbours
 from discreet.spec.numbers import log_up, root_up, tanh_up
@@ -193,8 +194,12 @@ def convert(
     origin = specification.output_premetric
     if origin == to:
         return specification
-    if distance < 1:
+    if method not in ("published", "tight"):
+        raise NoConversion("method is published or tight.")
+    if distance < 1 or distance != int(distance):
         raise NoConversion("distance must be a positive whole number.")
+    if distance > 1 and specification.input_premetric.name == "neighbours":
+        raise NoConversion("neighbours are 1 apart, all other data sets infinitely far.")
     rule = _RULES.get((origin.name, to.name))
     if rule is None:
         raise NoConversion(
@@ -211,7 +216,8 @@ def convert(
 
 def _may_be_close(specification: Specification) -> bool:
     premetric = specification.input_premetric
-    return bool({premetric.name, premetric.base} & {"values", "graph"})
+    base = premetric.base.name if premetric.base is not None else None
+    return bool({premetric.name, base} & {"values", "graph"})
 
 
 def _with(
@@ -222,13 +228,12 @@ def _with(
     condition: str = "",
 ) -> Specification:
     budget = specification.budget
-    order: list[Status] = ["published", "proved here", "checked numerically"]
     conditions = (*budget.conditions, condition) if condition else budget.conditions
     told = Budget(
         unit=to.properties.unit,
         amount=amount,
         source=f"{budget.source}; {bound.source}",
-        status=max(budget.status, bound.status, key=order.index),
+        status=weakest([budget.status, bound.status]),
         conditions=conditions,
     )
     return specification.model_copy(update={"output_premetric": to, "budget": told})

@@ -144,6 +144,14 @@ RESOLUTIONS = (
 ROWS: dict[str, Literal["units", "persons"]] = {"person": "persons", "household": "units"}
 
 
+PLURALS = {
+    **{f"{unit}s": unit for line in RESOLUTIONS for unit in line},
+    "people": "person",
+    "households": "household",
+    "units": "household",
+}
+
+
 class InputPremetric(Strict):
     """How far apart two data sets are, in changes of one `unit`.
 
@@ -166,15 +174,20 @@ class InputPremetric(Strict):
     name: InputName
     unit: str
     counts: Literal["records", "contributors"] = "records"
-    base: InputName | None = None
+    base: InputPremetric | None = None
     within: int = 1
     detail: str = ""
 
     @model_validator(mode="after")
     def _complete(self) -> InputPremetric:
+        # A misspelt unit would lose its order among units, and what it counts.
+        if self.unit in PLURALS:
+            raise ValueError(f"unit is one of them: write '{PLURALS[self.unit]}'")
         needs_base = self.name in ("neighbours", "one-sided", "masked")
         if needs_base != (self.base is not None):
             raise ValueError(f"{self.name} {'needs a' if needs_base else 'has no'} base")
+        if self.base is not None and (self.base.unit, self.base.counts) != (self.unit, self.counts):
+            raise ValueError("the base is told in the same unit")
         if self.name in ("graph", "values", "one-sided", "masked") and not self.detail:
             raise ValueError(f"{self.name} needs a detail in words")
         if self.within < 1 or (self.within > 1 and self.name != "neighbours"):
@@ -187,14 +200,17 @@ class InputPremetric(Strict):
         own = INPUTS[self.name]
         if self.base is None:
             return own
-        base = INPUTS[self.base]
+        base = self.base.properties
         return InputProperties(own.symbol, own.definition, base.bounded, base.ordered, own.metric)
 
     @property
     def definition(self) -> str:
         """Return the definition in words."""
         return self.properties.definition.format(
-            unit=self.unit, base=self.base, within=self.within, detail=self.detail
+            unit=self.unit,
+            base=self.base and self.base.name,
+            within=self.within,
+            detail=self.detail,
         )
 
     @property
@@ -204,13 +220,18 @@ class InputPremetric(Strict):
             return self.unit
         return f"{self.unit} record" if self.counts == "records" else f"contributing {self.unit}"
 
+    def told(self, **change: str) -> InputPremetric:
+        """Return the premetric with another unit, or counting contributors; its base as well."""
+        base = None if self.base is None else self.base.told(**change)
+        return self.model_copy(update={**change, "base": base})
+
     def distance(self, x: Sequence[Hashable], y: Sequence[Hashable]) -> float:
         """Return the distance between two lists of records; infinity is a value.
 
         Order matters only to ordered premetrics.
         """
         if self.name == "neighbours" and self.base is not None:
-            steps = _DISTANCES[self.base](x, y) if self.base in _DISTANCES else self._no_rule()
+            steps = self.base.distance(x, y)
             return 0 if steps == 0 else 1 if steps <= self.within else math.inf
         return _DISTANCES[self.name](x, y) if self.name in _DISTANCES else self._no_rule()
 
@@ -275,5 +296,5 @@ def neighbours(base: InputPremetric, within: int = 1) -> InputPremetric:
     With `within` 1 this is the usual encoding of textbook differential privacy.
     """
     return InputPremetric(
-        name="neighbours", unit=base.unit, counts=base.counts, base=base.name, within=within
+        name="neighbours", unit=base.unit, counts=base.counts, base=base, within=within
     )

@@ -116,10 +116,9 @@ def _sums_to(one: MarginalTable, target: MarginalTable, domain: Domain) -> bool:
     """Tell whether the cells of `target` are sums of cells of `one`."""
     if not one.whole_record:
         return not target.whole_record and _coarser_cells(target, one, domain)
-    if one.of == "persons" and target.of == "units":
-        return False
     above = {level for level in domain.spine if domain.at_or_above(level, one.level)}
-    asked = {*target.by, *target.where} - above - {*one.by, *one.where}
+    chosen = {n for n, codes in target.where.items() if set(one.where.get(n, ())) != set(codes)}
+    asked = {*target.by, *chosen} - above - set(one.by)
     if asked & {*domain.spine, *domain.places} or (one.without and asked):
         return False  # location below the level, or perhaps made from a column left out
     if target.whole_record and not set(one.without) <= set(target.without):

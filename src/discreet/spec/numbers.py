@@ -45,8 +45,8 @@ def exp_up(value: Fraction) -> Fraction:
 
 def tanh_up(value: Fraction) -> Fraction:
     """Return at least the hyperbolic tangent of a number that is not negative, at most 1."""
-    if value == 0:
-        return Fraction(0)
+    if value < Fraction(1, 10**15):
+        return value  # tanh(v) < v, and the quotient below would lose digits
     if value > 100:
         return Fraction(1)
     with decimal.localcontext(prec=DIGITS):

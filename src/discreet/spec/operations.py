@@ -18,6 +18,7 @@ from discreet.spec.budget import (
     Exactly,
     LogRational,
     Status,
+    weakest,
 )
 from discreet.spec.convert import finite
 from discreet.spec.domain import Domain
@@ -27,6 +28,8 @@ from discreet.spec.multiverse import Multiverse, determined
 from discreet.spec.numbers import exp_up
 from discreet.spec.outputs import MULTIPLICATIVE, OutputPremetric
 from discreet.spec.specification import Specification
+
+INVARIANTS_ARE_FREE = "Bailie, Gong and Meng, Proposition 1"
 
 
 class NotAllowed(BadInput):
@@ -60,7 +63,7 @@ def release_of_invariants(specification: Specification) -> Specification:
     budget = Budget(
         unit=unit,
         amount=nothing,
-        source="Bailie, Gong and Meng, Proposition 1",
+        source=INVARIANTS_ARE_FREE,
         status="published",
     )
     return specification.model_copy(update={"budget": budget, "output_premetric": output})
@@ -108,7 +111,14 @@ def parallel(parts: Sequence[Specification]) -> Specification:
         )
     largest = max(parts, key=lambda part: finite(part.budget).upper_bound())
     text = "each record stays in its part, in every data set that is compared"
-    return largest.model_copy(update={"budget": largest.budget.scaled(1, text)})
+    texts = (*(c for part in parts for c in part.budget.conditions), text)
+    budget = largest.budget.model_copy(
+        update={
+            "conditions": tuple(dict.fromkeys(texts)),
+            "status": weakest([part.budget.status for part in parts]),
+        }
+    )
+    return largest.model_copy(update={"budget": budget})
 
 
 def group(specification: Specification, size: int) -> Specification:
@@ -119,14 +129,14 @@ def group(specification: Specification, size: int) -> Specification:
     universe (Bailie 2025, appendix A.4); for approximate differential privacy delta grows
     too, by (exp(k e) - 1)/(exp(e) - 1) (Dwork and Roth 2014).
     """
-    if size < 1:
-        raise NotAllowed("a group has at least one member.")
+    if size < 1 or size != int(size):
+        raise NotAllowed("a group has a whole number of members, at least one.")
     if size == 1:
         return specification
     premetric, output = specification.input_premetric, specification.output_premetric
     text = f"told for {size} {premetric.unit}s changing together"
     unit = f"group of {size} {premetric.unit}s"
-    grouped = premetric.model_copy(update={"unit": unit})
+    grouped = premetric.told(unit=unit)
     update: dict[str, object] = {"input_premetric": grouped}
     if premetric.name == "neighbours":
         _check_paths(specification)
@@ -206,7 +216,7 @@ def change_premetric(
 
 def _known_factor(specification: Specification, to: InputPremetric) -> tuple[Fraction, str]:
     origin = specification.input_premetric
-    if to.name == "neighbours" and to.base == origin.name:
+    if to.name == "neighbours" and to.base == origin:
         return Fraction(to.within), "only pairs at this distance are kept"
     pair = (origin.name, to.name)
     if pair in _AT_LEAST:
@@ -246,14 +256,19 @@ def change_unit(
     that fails where sizes vary, unless they are invariant (`same_sizes`).
     """
     origin = specification.input_premetric
-    to = origin.model_copy(update={"unit": unit})
+    to = origin.told(unit=unit)
     if origin.unit == unit:
         return specification
     if to.finer_than(origin):
         if records is not None:
             raise NotAllowed(f"{unit} is finer than {origin.unit}: give `touched`, not `records`.")
-        factor = 2 if touched is None else touched
-        text = f"changing one {unit} alters at most {factor} {origin.unit} record(s)"
+        most = 2 if touched is None else touched
+        # Where records are added and removed, an altered record counts twice.
+        factor = most if origin.properties.bounded else 2 * most
+        text = (
+            f"one {unit}, whose record names its {origin.unit}, alters at most {most} "
+            f"{origin.unit} record(s)"
+        )
     elif origin.finer_than(to):
         if records is None or touched is not None:
             raise NotAllowed(
@@ -270,6 +285,11 @@ def change_unit(
     if factor < 1:
         raise NotAllowed("the factor must be at least 1.")
     _check_still_neighbours(origin, factor)
+    if origin.properties.bounded and origin.unit not in ROWS:
+        raise NotAllowed(
+            f"the number of {origin.unit}s is fixed by what is compared, and no invariant can say "
+            f"so for the new unit: use a premetric that adds and removes records."
+        )
     told = change_premetric(specification, to, Fraction(factor), text)
     # What the old premetric kept fixed without saying so must now be said.
     hidden = Multiverse(invariants=specification.hidden_invariants())
@@ -302,7 +322,7 @@ def to_contributors(specification: Specification, copies: int) -> Specification:
         f"is chosen as a donor is not covered"
     )
     _check_still_neighbours(origin, 1 + copies)
-    to = origin.model_copy(update={"counts": "contributors"})
+    to = origin.told(counts="contributors")
     return change_premetric(specification, to, Fraction(1 + copies), text)
 
 
@@ -315,13 +335,17 @@ def preprocess(
     stability: Fraction,
     because: str,
     premetric: InputPremetric | None = None,
+    multiverse: Multiverse | None = None,
 ) -> Specification:
     """Return what is promised about data before a deterministic step f.
 
     With d(f(x), f(x')) <= stability d(x, x') the budget grows by that factor, rho^2 by its
-    square (McSherry 2009). Invariants are those of f(x), so universes are pulled back.
+    square (McSherry 2009). Universes are pulled back: data sets x, x' are compared if f(x)
+    and f(x') agree on the invariants. `multiverse` says that with invariants of the earlier
+    data, which must fix those of f(x); it is needed wherever there are any.
     """
-    return _before(specification, domain, stability, because, premetric, "published")
+    given = (domain, stability, because, premetric, multiverse)
+    return _before(specification, given, "published")
 
 
 def chain(
@@ -330,6 +354,7 @@ def chain(
     stability: Fraction,
     because: str,
     premetric: InputPremetric | None = None,
+    multiverse: Multiverse | None = None,
 ) -> Specification:
     """Return what is promised about data before a random step, by the later mechanism alone.
 
@@ -342,17 +367,16 @@ def chain(
         raise NotAllowed(
             f"mixtures may be farther apart under {specification.output_premetric.name}."
         )
-    return _before(specification, domain, stability, because, premetric, "proved here")
+    given = (domain, stability, because, premetric, multiverse)
+    return _before(specification, given, "proved here")
 
 
 def _before(
     specification: Specification,
-    domain: Domain,
-    stability: Fraction,
-    because: str,
-    premetric: InputPremetric | None,
+    given: tuple[Domain, Fraction, str, InputPremetric | None, Multiverse | None],
     status: Status,
 ) -> Specification:
+    domain, stability, because, premetric, multiverse = given
     if stability <= 0:
         raise NotAllowed("the stability factor must be positive.")
     if not because:
@@ -362,10 +386,16 @@ def _before(
             "data sets that become farther apart than neighbours are promised nothing: state "
             "the budget per unit of a distance, or use `group` first."
         )
+    if specification.multiverse.invariants and multiverse is None:
+        raise NotAllowed(
+            "the invariants are statistics of the data after the step: say which statistics of "
+            "the earlier data fix them (`multiverse`)."
+        )
     budget = specification.budget.scaled(stability, f"stability {stability}: {because}")
     if budget.status == "published":
         budget = budget.model_copy(update={"status": status})
     update: dict[str, object] = {"domain": domain, "budget": budget}
+    update["multiverse"] = multiverse or specification.multiverse
     if premetric is not None:
         update["input_premetric"] = premetric
     return specification.model_copy(update=update)

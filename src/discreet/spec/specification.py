@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import model_validator
 
-from discreet.config import Strict, parse
+from discreet.config import Strict, parse, suggest
 from discreet.files import FORMAT_VERSION, check_format, read_yaml, write_yaml
-from discreet.spec.budget import Budget, NoFiniteBudget
+from discreet.spec.budget import SQUARED, Budget, NoFiniteBudget
 from discreet.spec.domain import WHOLE, Domain
 from discreet.spec.inputs import ROWS, InputPremetric
 from discreet.spec.invariants import Invariant, MarginalTable
@@ -36,6 +36,24 @@ class Specification(Strict):
     budget: Budget
 
     @model_validator(mode="after")
+    def _about_its_domain(self) -> Specification:
+        """Refuse invariants in areas or of kinds that the domain does not know."""
+        levels = {WHOLE, *self.domain.spine, *self.domain.places}
+        for one in self.multiverse.invariants:
+            if self.domain.spine and one.level not in levels:
+                raise ValueError(
+                    f"multiverse.invariants: '{one.name}': the domain has no level "
+                    f"'{one.level}'.{suggest(one.level, levels)}"
+                )
+            strange = set(one.where.get("kind", ())) - set(self.domain.kinds)
+            if self.domain.kinds and strange:
+                raise ValueError(
+                    f"multiverse.invariants: '{one.name}': the domain has no such kind of unit."
+                    f"{suggest(min(strange), self.domain.kinds)}"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _told_in_its_unit(self) -> Specification:
         unit = self.output_premetric.properties.unit
         if self.budget.unit != unit:
@@ -57,7 +75,9 @@ class Specification(Strict):
         records (Bailie 2025, appendix A.3.3).
         """
         premetric = self.input_premetric
-        rows = ROWS.get(premetric.unit)
+        rows = next((ROWS[u] for u in ROWS if premetric.unit in (u, f"{u}s")), None)
+        if premetric.unit.startswith("group of "):
+            rows = next((ROWS[u] for u in ROWS if premetric.unit.endswith(f" {u}s")), None)
         if not premetric.properties.bounded or rows is None:
             return ()
         total = MarginalTable(name=f"number of {premetric.unit} records", of=rows, level=WHOLE)
@@ -104,12 +124,17 @@ class Specification(Strict):
             lines.append(f"data before this point ({steps}): promised only with a stability factor")
         if self.input_premetric.counts == "records" and self.domain.stage != "raw":
             lines.append(
-                f"a contributor copied k times in imputation stands behind 1 + k records, and is "
-                f"protected {'(1 + k)^2' if self.budget.unit in ('rho2', 'mu2') else '1 + k'} "
-                f"times less"
+                f"a contributor copied k times in imputation stands behind 1 + k records, and "
+                f"{self._copied()}"
             )
         lines.append("what can be inferred about a person from the population at large")
         return tuple(lines)
+
+    def _copied(self) -> str:
+        if self.input_premetric.name == "neighbours" or self.output_premetric.delta is not None:
+            return "nothing is promised for more than one record"
+        factor = "(1 + k)^2" if self.budget.unit in SQUARED else "1 + k"
+        return f"is protected {factor} times less"
 
     def write(self, path: Path) -> None:
         """Write the specification as YAML that reads back to an equal value."""

@@ -15,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import narwhals as nw
 from pydantic import model_validator
 
 from discreet.census import Census, Schema, made_from
@@ -23,6 +24,7 @@ from discreet.engine import Engine, Frame
 from discreet.errors import BadInput
 from discreet.files import write_json
 from discreet.mechanisms.domain import domain_of
+from discreet.mechanisms.swapping.packed import fits, permute_packed
 from discreet.mechanisms.swapping.permutation_law import Outcome, law_of
 from discreet.mechanisms.swapping.saturated import write_saturated
 from discreet.mechanisms.swapping.strata import Swapped, permute, strata, write_down
@@ -32,6 +34,7 @@ from discreet.spec import (
     WHOLE,
     Budget,
     FunctionOfUniverse,
+    InputPremetric,
     Invariant,
     LogRational,
     MarginalTable,
@@ -160,7 +163,7 @@ class PermutationSwapping(Strict):
     def facts(self, census: Census) -> dict[str, int]:
         """Return invariant counts: records, strata, and the size of the largest stratum."""
         listed = strata(census, self._swapped_records())
-        sizes = [row[0] for row in census.engine.rows(listed.select("size"))]
+        sizes = [row[0] for row in census.engine.rows(listed.select("_size"))]
         return {
             "households" if self.records == "units" else "persons": sum(sizes),
             "strata": len(sizes),
@@ -171,18 +174,25 @@ class PermutationSwapping(Strict):
         """Return the specification; its budget is Theorem 1 of Bailie, Gong and Meng."""
         odds = self.rate / (1 - self.rate)
         amount: LogRational | FunctionOfUniverse = FunctionOfUniverse(
-            formula=f"max(ln o, ln(b + 1) - ln o), o = {odds}, b = size of the largest stratum"
+            formula=f"max(ln o, ln(b + 1) - ln o), o = {odds}, b = size of the largest stratum "
+            f"({', '.join(self._swapped_records().stratum_columns) or 'all records'})"
         )
         if facts is not None:
             ratio = psa.theorem_1(facts["largest_stratum"], self.rate).ratio
             if ratio is None:  # excluded by the check of the rate
                 raise ArithmeticError("Theorem 1 gives no finite budget at this rate")
             amount = LogRational(of=ratio)
-        unit = "household" if self.records == "units" else "person"
+        # A person is told from another by the unit, which is held: persons have a place in the
+        # data, and trading values between alike persons of different units is a change.
+        premetric = (
+            hamming_of_multisets("household")
+            if self.records == "units"
+            else InputPremetric(name="hamming", unit="person")
+        )
         return Specification(
             domain=domain_of(self.census_schema),
             multiverse=Multiverse(invariants=self._invariants()),
-            input_premetric=hamming_of_multisets(unit),
+            input_premetric=premetric,
             output_premetric=MULTIPLICATIVE,
             budget=Budget(
                 unit="epsilon",
@@ -247,11 +257,15 @@ class PermutationSwapping(Strict):
         value they carry make the table whose margins are invariant.
         """
         swapped = self._swapped_records()
-        return swapped.read(swapped.numbered(census))
+        rows = swapped.read(swapped.numbered(census))
+        told = {name: nw.col(f"_{name}") for name in ("label", "held", "value")}
+        return rows.select(*swapped.keys, **told)
 
     def draw(self, census: Census, rng: Randomness, folder: Path, threads: int = 1) -> None:
         """Swap, and write the protected microdata; who was swapped is not kept."""
-        realised = permute(census, self._swapped_records(), self.rate, rng, folder, threads)
+        swapped = self._swapped_records()
+        way = permute_packed if fits(census, swapped) else permute
+        realised = way(census, swapped, self.rate, rng, folder, threads)
         write_json(folder / "internal.json", realised, 0o600)
 
     def publish(self, folder: Path, out: Path, engine: Engine) -> None:

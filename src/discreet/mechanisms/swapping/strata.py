@@ -31,7 +31,7 @@ class Swapped:
     @property
     def keys(self) -> list[str]:
         """Return the columns that tell one record from another."""
-        return ["unit_id"] if self.records == "units" else ["person_number"]
+        return ["unit_id"] if self.records == "units" else ["_person"]
 
     def numbered(self, census: Census) -> Census:
         """Return the census with its persons numbered, if they are what is swapped.
@@ -42,7 +42,7 @@ class Swapped:
         if self.records == "units":
             return census
         order = ["unit_id", *person_columns(census)]
-        persons = census.engine.number_rows(census.table("persons"), order, "person_number")
+        persons = census.engine.number_rows(census.table("persons"), order, "_person")
         return replace(census, persons=census.engine.materialise(persons))
 
     @property
@@ -58,16 +58,16 @@ class Swapped:
         return {"kind": list(census.schema.kinds.occupied)}
 
     def labelled(self, census: Census) -> Frame:
-        """Return keys, block, swapped variables, `label` and `value`; equal labels, one stratum."""
+        """Return keys, block, swapped variables, `_label` (of the stratum) and `_value`."""
         own = list(dict.fromkeys(["unit_id", *self.keys, census.schema.block, *self.swap]))
         columns = dict.fromkeys([*own, *self.stratum_columns])
         rows = census.frame(self.records, columns, where=self.where(census))
-        rows = census.engine.fingerprint(rows, self.stratum_columns, "label")
-        kept = [*own, "label"]
-        return census.engine.fingerprint(rows.select(*kept), self.swap, "value")
+        rows = census.engine.fingerprint(rows, self.stratum_columns, "_label")
+        kept = [*own, "_label"]
+        return census.engine.fingerprint(rows.select(*kept), self.swap, "_value")
 
     def read(self, census: Census) -> Frame:
-        """Return keys, swapped variables, `label`, `held` and `value` of every record."""
+        """Return keys, swapped variables, `_label`, `_held` and `_value` of every record."""
         engine, block = census.engine, census.schema.block
         place = [] if block in self.swap else [block]
         rows = self.labelled(census)
@@ -78,22 +78,22 @@ class Swapped:
             # included: what a person holds is told with the whole unit as it is.
             records = unit_records(census)
             own = [name for name in person_columns(census) if name not in self.swap]
-            mine = engine.fingerprint(census.table("persons"), own, "own")
-            rows = rows.join(mine.select(*self.keys, "own"), on=self.keys, how="inner")
-            place = [block, "own"]
+            mine = engine.fingerprint(census.table("persons"), own, "_own")
+            rows = rows.join(mine.select(*self.keys, "_own"), on=self.keys, how="inner")
+            place = [block, "_own"]
         rows = rows.join(records, on="unit_id", how="inner")
-        rows = engine.fingerprint(rows, [*place, "record"], "held")
-        return rows.select(*self.keys, *self.swap, "label", "held", "value")
+        rows = engine.fingerprint(rows, [*place, "record"], "_held")
+        return rows.select(*self.keys, *self.swap, "_label", "_held", "_value")
 
 
 def strata(census: Census, swapped: Swapped) -> Frame:
-    """Return `label, size, stratum`: strata numbered in the order of their labels."""
+    """Return `_label, _size, _stratum`: strata numbered in the order of their labels."""
     return _strata(census, swapped.labelled(swapped.numbered(census)))
 
 
 def _strata(census: Census, rows: Frame) -> Frame:
-    sizes = rows.group_by("label").agg(size=nw.len().cast(nw.Int64))
-    return census.engine.number_rows(sizes, ["label"], "stratum")
+    sizes = rows.group_by("_label").agg(_size=nw.len().cast(nw.Int64))
+    return census.engine.number_rows(sizes, ["_label"], "_stratum")
 
 
 def permute(
@@ -112,27 +112,27 @@ def permute(
     engine, census = census.engine, swapped.numbered(census)
     rows = engine.materialise(swapped.read(census))
     listed = engine.materialise(_strata(census, rows))
-    values = rows.select("value", *swapped.swap).unique()
-    values = engine.materialise(engine.number_rows(values, ["value"], "number"))
+    values = rows.select("_value", *swapped.swap).unique()
+    values = engine.materialise(engine.number_rows(values, ["_value"], "_number"))
     ordered = (
-        rows.join(listed.select("label", "stratum"), on="label", how="inner")
-        .join(values.select("value", "number"), on="value", how="inner")
-        .sort("stratum", "number", "held")
+        rows.join(listed.select("_label", "_stratum"), on="_label", how="inner")
+        .join(values.select("_value", "_number"), on="_value", how="inner")
+        .sort("_stratum", "_number", "_held")
     )
-    arrays = engine.to_numpy(ordered.select(*swapped.keys, "number"))
-    sizes = engine.to_numpy(listed.sort("stratum").select("label", "size"))
-    offsets = np.concatenate([[0], np.cumsum(sizes["size"])]).astype(np.int64)
-    source = permute_strata(offsets, key_of(sizes["label"].tolist()), rate, rng, threads=threads)
-    received = arrays["number"][source]
-    given = engine.from_numpy({**{key: arrays[key] for key in swapped.keys}, "number": received})
-    given = given.join(values, on="number", how="inner").select(*swapped.keys, *swapped.swap)
+    arrays = engine.to_numpy(ordered.select(*swapped.keys, "_number"))
+    sizes = engine.to_numpy(listed.sort("_stratum").select("_label", "_size"))
+    offsets = np.concatenate([[0], np.cumsum(sizes["_size"])]).astype(np.int64)
+    source = permute_strata(offsets, key_of(sizes["_label"].tolist()), rate, rng, threads=threads)
+    received = arrays["_number"][source]
+    given = engine.from_numpy({**{key: arrays[key] for key in swapped.keys}, "_number": received})
+    given = given.join(values, on="_number", how="inner").select(*swapped.keys, *swapped.swap)
     protected = with_values(census, swapped.records, swapped.keys, swapped.swap, given)
     known = unit_records(census) if swapped.swap == (census.schema.block,) else None
     write_records(protected, folder / "microdata", known)
     return {
         "records": len(source),
         "selected": int((source != np.arange(len(source))).sum()),
-        "changed": int((received != arrays["number"]).sum()),
+        "changed": int((received != arrays["_number"]).sum()),
     }
 
 
@@ -147,7 +147,7 @@ def write_down(census: Census, swapped: Swapped) -> Written:
     fixed = engine.fingerprint(rest, [block, "record"], "text")
     carried = [
         (Position(label, 0, held), value)
-        for label, held, value in engine.rows(taken.select("label", "held", "value"))
+        for label, held, value in engine.rows(taken.select("_label", "_held", "_value"))
     ]
     return Written(dict(engine.rows(fixed.select("unit_id", "text"))), carried, of_members=False)
 
@@ -156,11 +156,13 @@ def _write_persons(census: Census, swapped: Swapped) -> Written:
     engine, block, census = census.engine, census.schema.block, swapped.numbered(census)
     texts = engine.fingerprint(census.table("units"), [block, *unit_columns(census)], "text")
     own = [name for name in person_columns(census) if name not in swapped.swap]
-    mine = engine.fingerprint(census.table("persons"), own, "own")
+    mine = engine.fingerprint(census.table("persons"), own, "_own")
     rows = swapped.labelled(census)
-    rows = rows.join(mine.select(*swapped.keys, "own"), on=swapped.keys, how="inner")
+    rows = rows.join(mine.select(*swapped.keys, "_own"), on=swapped.keys, how="inner")
     carried = [
         (Position(label, unit, held), value)
-        for label, unit, held, value in engine.rows(rows.select("label", "unit_id", "own", "value"))
+        for label, unit, held, value in engine.rows(
+            rows.select("_label", "unit_id", "_own", "_value")
+        )
     ]
     return Written(dict(engine.rows(texts.select("unit_id", "text"))), carried, of_members=True)

@@ -17,13 +17,12 @@ from typing import Any
 from discreet.spec.budget import NoFiniteBudget
 from discreet.spec.catalog.build import (
     Reading,
-    UnknownSystem,
     alternative,
-    names,
     promise,
-    system,
 )
 from discreet.spec.catalog.entry import Composed, Figure, Figures, Swapped, System
+from discreet.spec.catalog.files import UnknownSystem, names, system
+from discreet.spec.catalog.sources import rounding_notes
 from discreet.spec.comparison.facts import Facts
 from discreet.spec.convert import finite
 from discreet.spec.registry import Metadata
@@ -48,7 +47,10 @@ _UNROUNDED = "budgets are those of the production configuration, before rounding
 
 @dataclass(frozen=True)
 class Accounting:
-    """Another accounting of the same system: what it assumes, and what it promises then."""
+    """Another accounting of the same system: what it assumes, and what it promises then.
+
+    The status is that of the rule; whether the figure itself stands anywhere says the source.
+    """
 
     name: str
     assumption: str
@@ -56,13 +58,15 @@ class Accounting:
 
     @property
     def status(self) -> str:
-        """Return whether the bound is published, proved here or checked numerically."""
+        """Return whether the rule is published, proved here or checked numerically."""
         return self.specification.budget.status
 
     def describe(self) -> str:
-        """Return the accounting in two lines; the budget stands with its unit and premetric."""
+        """Return the accounting in three lines; the budget stands with its unit and premetric."""
         told = budget_line(self.specification)
-        return f"{self.name}: {self.assumption}\n    {told} ({self.status})"
+        source = self.specification.budget.source
+        lines = (f"{self.name}: {self.assumption}", told, f"{source}; the rule is {self.status}")
+        return "\n    ".join(lines)
 
 
 @dataclass(frozen=True)
@@ -162,6 +166,7 @@ def entry(name: str, rate: Fraction | None = None) -> CatalogEntry:
     exact = alternative(name, "unrounded", reading)
     if exact.budget.amount != made.specification.budget.amount:
         others.insert(0, Accounting("unrounded", _UNROUNDED, exact))
+    notes = (*read.notes, *rounding_notes(name))
     return CatalogEntry(
         name=name,
         title=read.title,
@@ -176,18 +181,18 @@ def entry(name: str, rate: Fraction | None = None) -> CatalogEntry:
         specification=made.specification,
         weakenings=made.weakenings,
         printed=read.printed,
-        notes=read.notes,
+        notes=notes,
         alternatives=tuple(others),
-        registry=_sourced(read),
+        registry=_sourced(read, notes),
     )
 
 
-def _sourced(read: System) -> Metadata | None:
+def _sourced(read: System, notes: tuple[str, ...]) -> Metadata | None:
     """Return what the registry asks for, with our sources and notes."""
     if read.registry is None:
         return None
     own = [read.registry.notes] if read.registry.notes else []
-    told = {"sources": read.citations, "notes": (*own, *read.notes)}
+    told = {"sources": read.citations, "notes": (*own, *notes)}
     texts = {key: "\n".join(f"- {line}" for line in lines) for key, lines in told.items()}
     return read.registry.model_copy(update=texts)
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from pathlib import Path
 
-from discreet.config import parse, suggest
+from discreet.config import suggest
 from discreet.errors import BadInput
-from discreet.files import check_format, read_yaml
 from discreet.spec import psa
 from discreet.spec.budget import Budget, Exactly, LogRational
 from discreet.spec.catalog.entry import (
@@ -19,14 +17,14 @@ from discreet.spec.catalog.entry import (
     Counted,
     Figures,
     Instead,
-    Shared,
     Sharpened,
     Stated,
     Swapped,
-    System,
     Touched,
     Unbounded,
 )
+from discreet.spec.catalog.files import UnknownSystem, shared, system
+from discreet.spec.catalog.sources import derived, is_printed
 from discreet.spec.compose import Composition, compose
 from discreet.spec.inputs import hamming_of_multisets, symmetric_difference
 from discreet.spec.invariants import Invariant, MarginalTable
@@ -34,12 +32,6 @@ from discreet.spec.multiverse import Multiverse, determined
 from discreet.spec.operations import change_premetric, change_unit, refine, to_contributors
 from discreet.spec.outputs import MULTIPLICATIVE
 from discreet.spec.specification import Specification
-
-FOLDER = Path(__file__).parent
-
-
-class UnknownSystem(BadInput):
-    """The catalog has no system, or a system no accounting, of this name."""
 
 
 @dataclass(frozen=True)
@@ -59,38 +51,25 @@ class Reading:
 AS_PRINTED = Reading()
 
 
-# -- files --------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=1)
-def names() -> tuple[str, ...]:
-    """Return the names of the systems, sorted."""
-    return tuple(sorted(path.stem for path in (FOLDER / "systems").glob("*.yaml")))
-
-
-@lru_cache(maxsize=1)
-def shared() -> Shared:
-    """Return the blocks that systems have in common."""
-    path = FOLDER / "shared.yaml"
-    return parse(Shared, check_format(read_yaml(path), path.name), path.name)
-
-
-@lru_cache(maxsize=64)
-def system(name: str) -> System:
-    """Return what the file of a system says."""
-    if name not in names():
-        raise UnknownSystem(f"the catalog has no system '{name}'.{suggest(name, names())}")
-    path = FOLDER / "systems" / f"{name}.yaml"
-    return parse(System, check_format(read_yaml(path), path.name), path.name)
-
-
 # -- promises -----------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=256)
 def promise(name: str, reading: Reading = AS_PRINTED) -> Composition:
-    """Return what a system promises, and what was given up to say it in one promise."""
+    """Return what a system promises, and what was given up to say it in one promise.
+
+    A sum that no source prints is not ascribed to one: it says what it is derived from.
+    """
+    made = _promise(name, reading)
+    if not isinstance(system(name).basis, Composed) or is_printed(name, made.specification):
+        return made
+    return Composition(_derived(made.specification), made.weakenings)
+
+
+@lru_cache(maxsize=256)
+def _promise(name: str, reading: Reading = AS_PRINTED) -> Composition:
     basis = system(name).basis
+    if reading.rate is not None and not isinstance(basis, Swapped):
+        raise BadInput(f"{name} has no swap rate: it is no swap. Leave the rate out.")
     if isinstance(basis, Stated):
         return Composition(_stated(basis, reading), ())
     if isinstance(basis, Swapped):
@@ -100,14 +79,9 @@ def promise(name: str, reading: Reading = AS_PRINTED) -> Composition:
 
 def _stated(basis: Stated, reading: Reading) -> Specification:
     known, budget = shared(), basis.budget
-    if basis.unrounded is not None:
-        if reading.figures == "unrounded":
-            update = {"amount": Exactly(of=basis.unrounded.of), "source": basis.unrounded.source}
-            budget = budget.model_copy(update=update)
-        else:
-            told = budget.describe()
-            text = f"{told} is as printed; {float(basis.unrounded.of):.6f} before rounding"
-            budget = budget.model_copy(update={"conditions": (*budget.conditions, text)})
+    if basis.unrounded is not None and reading.figures == "unrounded":
+        update = {"amount": Exactly(of=basis.unrounded.of), "source": basis.unrounded.source}
+        budget = budget.model_copy(update=update)
     return Specification(
         domain=known.domains[basis.domain],
         multiverse=Multiverse(invariants=tuple(known.invariants[i] for i in basis.invariants)),
@@ -120,9 +94,9 @@ def _stated(basis: Stated, reading: Reading) -> Specification:
 def _composed(basis: Composed, reading: Reading) -> Composition:
     instead = dict(reading.instead)
     parts = [
-        alternative(part, instead[part], replace(reading, instead=()))
+        _alternative(part, instead[part], replace(reading, instead=()))
         if part in instead
-        else promise(part, reading).specification
+        else _promise(part, reading).specification
         for part in basis.parts
     ]
     touched = basis.touched if reading.touched is None else reading.touched
@@ -210,24 +184,39 @@ def _swap_invariants(basis: Swapped) -> tuple[Invariant, ...]:
 
 
 def alternative(name: str, of: str, reading: Reading = AS_PRINTED) -> Specification:
-    """Return what a system promises by another accounting."""
+    """Return what a system promises by another accounting.
+
+    Its source is that of the figure if it has one of its own; a figure that a rule made from
+    others is "derived from" theirs, unless it is printed too. The status is that of the rule.
+    """
     if of == "unrounded":
         return promise(name, replace(reading, figures="unrounded")).specification
+    made = _alternative(name, of, reading)
+    found = next(one for one in system(name).alternatives if one.name == of)
+    own = isinstance(found, Unbounded | Counted | Sharpened)
+    return made if own else _derived(made)
+
+
+def _derived(specification: Specification) -> Specification:
+    return _with_budget(specification, {"source": derived(specification.budget.source)})
+
+
+def _alternative(name: str, of: str, reading: Reading) -> Specification:
     listed = system(name).alternatives
     found = next((one for one in listed if one.name == of), None)
     if found is None:
         known = [*(one.name for one in listed), "unrounded"]
         raise UnknownSystem(f"{name} has no accounting '{of}'.{suggest(of, known)}")
-    base = promise(name, reading).specification
+    base = _promise(name, reading).specification
     if isinstance(found, Touched):
         if isinstance(system(name).basis, Composed):
-            return promise(name, replace(reading, touched=found.touched)).specification
+            return _promise(name, replace(reading, touched=found.touched)).specification
         return change_unit(base, "person", touched=found.touched)
     if isinstance(found, Contributors):
         return to_contributors(base, found.copies)
     if isinstance(found, Instead):
         swaps = tuple(sorted(found.parts.items()))
-        return promise(name, replace(reading, instead=swaps)).specification
+        return _promise(name, replace(reading, instead=swaps)).specification
     if isinstance(found, Sharpened):
         return _sharpened(name, base, reading)
     return _of_unbounded(name, base, found)

@@ -65,6 +65,8 @@ def _before(side: Side) -> str:
     steps = ", ".join(domain.steps) or ("sampling" if domain.stage == "sampled" else "editing")
     text = f"The budget of {side.name} protects data after {steps}; earlier data have no promise"
     if side.facts.stability is None:
+        if not side.extends:
+            return f"{text}, and none follows: a step there may be no neighbour here."
         return f"{text} unless a stability factor c is given: then c{side.square} times as much."
     return f"{text} but, with stability {side.facts.stability}, {side.times(side.facts.stability)}."
 
@@ -108,6 +110,8 @@ def _fictitious(side: Side) -> str:
     if premetric.counts == "contributors" or not (copies or copied or domain.stage == "edited"):
         return ""
     text = f"The unit of {side.name} is a {premetric.unit} record after imputation;"
+    if copies is None and not side.extends:
+        return f"{text} of a contributor copied even once nothing is promised."
     if copies is None:
         return f"{text} a contributor copied k times has (1 + k){side.square} times the budget."
     return f"{text} a contributor copied {copies} times has {side.times(1 + copies)}."

@@ -68,7 +68,7 @@ def conditions(
         found.append(Condition("output premetric", True, text))
     except (NotAllowed, NoConversion) as reason:
         return (*found, Condition("output premetric", False, str(reason)))
-    return (*found, _budget(told, b, names))
+    return (*found, _budget(told, a, b, names))
 
 
 def _multiverse(a: Specification, b: Specification, names: tuple[str, str]) -> Condition:
@@ -99,7 +99,7 @@ def _same_input(
     if told.input_premetric.name == "neighbours":
         told = _spread(told, a)
     if target.name == "neighbours" and target.base is not None:
-        target = target.model_copy(update={"name": target.base, "base": None, "within": 1})
+        target = target.base
     told = change_premetric(told, target)
     return told, _because(told, before, "the same input premetric")
 
@@ -144,13 +144,19 @@ def _spread(told: Specification, a: Specification) -> Specification:
     is certain without invariants only (Bailie 2025, appendix A.4).
     """
     near, metric = told.input_premetric, told.output_premetric.properties.metric
-    if near.within != 1 or near.base not in WHOLE_STEPS or a.multiverse.invariants or not metric:
+    if (
+        near.within != 1
+        or near.base is None
+        or near.base.name not in WHOLE_STEPS
+        or a.multiverse.invariants
+        or not metric
+    ):
         raise NotAllowed(
             "a promise about neighbours extends to all pairs only if distances count steps, "
             "under a metric output premetric, and without invariants, whose universes a path "
             "could leave."
         )
-    base = near.model_copy(update={"name": near.base, "base": None})
+    base = near.base
     conditions = (*told.budget.conditions, "steps between neighbours add up along a path")
     budget = told.budget.model_copy(update={"conditions": conditions})
     return told.model_copy(update={"input_premetric": base, "budget": budget})
@@ -193,8 +199,12 @@ def _converted(told: Specification, b: Specification) -> tuple[Specification, st
     return best, f"converted: {best.budget.describe()} ({source})"
 
 
-def _budget(told: Specification, b: Specification, names: tuple[str, str]) -> Condition:
+def _budget(
+    told: Specification, a: Specification, b: Specification, names: tuple[str, str]
+) -> Condition:
     enough = at_most(told.budget.amount, b.budget.amount)
+    if told.budget.amount.kind == "function-of-universe" and a.multiverse != b.multiverse:
+        enough = None  # one formula, but of what is told in another universe
     relation = {True: "at most", False: "more than", None: "not shown to be at most"}[enough]
     under = ", under the conditions stated with the budgets"
     text = (

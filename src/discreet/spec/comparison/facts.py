@@ -74,8 +74,18 @@ class Side:
     facts: Facts
 
     def times(self, factor: Fraction | int) -> str:
-        """Return the budget for steps that many times as large."""
+        """Return the budget for steps that many times as large, or that none is promised."""
+        if not self.extends:
+            return "no budget that follows from this one: only neighbours are promised anything"
         return self.spec.budget.scaled(factor).describe()
+
+    @property
+    def extends(self) -> bool:
+        """Tell whether a budget per unit of distance covers larger steps as well."""
+        return (
+            self.spec.input_premetric.name != "neighbours"
+            and self.spec.output_premetric.delta is None
+        )
 
     @property
     def square(self) -> str:

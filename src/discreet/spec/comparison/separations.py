@@ -27,7 +27,7 @@ from typing import Literal
 from discreet.spec.budget import UNIT_NAMES, Amount, Budget, Exactly, LogRational
 from discreet.spec.comparison.amounts import at_most, is_finite, lower_bound
 from discreet.spec.comparison.tiny import WHOLE_STEPS, Pair, distance, records
-from discreet.spec.convert import gaussian_to_approximate
+from discreet.spec.convert import LARGEST_MU2, gaussian_to_approximate
 from discreet.spec.inputs import ROWS
 from discreet.spec.numbers import tanh_up
 from discreet.spec.specification import Specification
@@ -76,7 +76,8 @@ def _positive(budget: Budget) -> bool:
 
 def _in_whole_steps(a: Specification) -> bool:
     premetric = a.input_premetric
-    name = premetric.base if premetric.name == "neighbours" else premetric.name
+    base = premetric.base if premetric.name == "neighbours" else premetric
+    name = premetric.name if base is None else base.name
     return premetric.unit in ROWS and name in WHOLE_STEPS
 
 
@@ -212,7 +213,7 @@ MARGIN = Fraction(1, 10**7)
 
 def _normal_at(mu2: Fraction, delta: Fraction) -> Exactly | None:
     """Return how far apart N(0, 1) and N(mu, 1) are at delta, where floats do not overflow."""
-    if mu2 > 1000:
+    if mu2 > LARGEST_MU2:
         return None
     return Exactly(of=gaussian_to_approximate(mu2, delta).amount * (1 - MARGIN))
 
@@ -263,6 +264,8 @@ def _protects_order(a: Specification, b: Specification) -> bool:
         and other.properties.ordered is False
         and own.unit == other.unit
         and a.output_premetric.name in ("multiplicative", *SMOOTH)
+        # A small enough delta, or class of functions, would not notice.
+        and b.output_premetric.name not in ("approximate", "integral-probability")
         and _positive(a.budget)
         and _in_whole_steps(a)
     )

@@ -15,14 +15,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
-from math import exp, inf, log, sqrt
+from math import exp, inf, log, nextafter, sqrt
 
 from discreet.errors import BadInput
 from discreet.spec.psa.amount import INFINITE, ZERO, LogAmount, size_of_log
-from discreet.spec.psa.law import check_rate, derangement_numbers
+from discreet.spec.psa.law import Rate, check_rate, derangement_numbers, exact_rate
 
 THEOREM_1 = "published: Bailie, Gong and Meng, Theorem 1"
 SHARPENED = "ours, proved here"
+
+#: A float far from 1 has the budget asked for up to this.
+ROUNDING = 1e-9
 
 
 class BudgetTooSmall(BadInput):
@@ -69,7 +72,7 @@ def largest_open_stratum(strata: Iterable[tuple[Sequence[int], Sequence[int]]]) 
 # -- Theorem 1 -----------------------------------------------------------------------------------
 
 
-def theorem_1(b: int, p: Fraction) -> LogAmount:
+def theorem_1(b: int, p: Rate) -> LogAmount:
     """Return the published budget: max(ln o, ln(b+1) - ln o).
 
     Bailie, Gong and Meng, Theorem 1: 0 without a stratum that counts, and no
@@ -78,7 +81,8 @@ def theorem_1(b: int, p: Fraction) -> LogAmount:
     >>> theorem_1(2, Fraction(1, 2)).ratio
     Fraction(3, 1)
     """
-    check(b, p)
+    check(b)
+    p = exact_rate(p)
     if b == 0:
         return ZERO
     if p in (0, 1):
@@ -103,8 +107,9 @@ def rates_for(epsilon: float, b: int) -> tuple[float, float]:
     """Return the lowest and the highest rate whose Theorem 1 budget is `epsilon`.
 
     Rates between the two have smaller budgets. Neither end is better by itself:
-    the low one keeps more records in place. Without a stratum that counts every
-    rate is free, so the ends are 0 and 1.
+    the low one keeps more records in place. Where a rate is too near to 0 or 1 for a
+    float, the next float inside is returned: no finite budget holds at 0 and 1.
+    Without a stratum that counts every rate is free, so the ends are 0 and 1.
     """
     check(b)
     if not 0 <= epsilon < inf:
@@ -115,10 +120,14 @@ def rates_for(epsilon: float, b: int) -> tuple[float, float]:
         raise BudgetTooSmall(epsilon, b)
     # Written with exp(-epsilon), which cannot overflow.
     decay = exp(-epsilon)
-    return (b + 1) * decay / ((b + 1) * decay + 1), 1 / (1 + decay)
+    low, high = (b + 1) * decay / ((b + 1) * decay + 1), 1 / (1 + decay)
+    high = min(high, nextafter(1, 0))
+    if log(high / (1 - high)) > epsilon + ROUNDING:
+        high = nextafter(high, 0)
+    return max(low, nextafter(0, 1)), high
 
 
-def largest_stratum_for(epsilon: float, p: Fraction) -> int:
+def largest_stratum_for(epsilon: float, p: Rate) -> int:
     """Return the largest b whose Theorem 1 budget at rate p is at most `epsilon`, or 0 if none.
 
     floor(o e^epsilon) - 1, provided epsilon >= ln o.
@@ -126,7 +135,7 @@ def largest_stratum_for(epsilon: float, p: Fraction) -> int:
     >>> largest_stratum_for(3, Fraction(1, 2))
     19
     """
-    check_rate(p)
+    p = exact_rate(p)
     if not 0 <= epsilon < 1000:
         raise BadInput("epsilon must lie between 0 and 1000")
     if p in (0, 1):
@@ -155,7 +164,7 @@ def two_step_ratio(b: int, *, upwards: bool = True) -> Fraction:
     return b * (b - 1) + Fraction(b - 1, numbers[-1]) * (1 if upwards else -1)
 
 
-def sharpened(b: int, p: Fraction) -> LogAmount:
+def sharpened(b: int, p: Rate) -> LogAmount:
     """Return a budget that no function of b and p can undercut. Ours, proved here.
 
     For b >= 4 it is max(ln o, L/2 - ln o). Proof. Let x, x' be at distance D >= 2 in one
@@ -176,7 +185,8 @@ def sharpened(b: int, p: Fraction) -> LogAmount:
     b, change nothing. For b = 2 and 3 the few cases are written out below. Some universes
     attain both terms: see `lower_bound`.
     """
-    check(b, p)
+    check(b)
+    p = exact_rate(p)
     if b == 0:
         return ZERO
     if p in (0, 1):
@@ -205,7 +215,7 @@ def sharpened_best_rate(b: int) -> float:
     return odds / (1 + odds)
 
 
-def variable_rates(b: int, lowest: Fraction, highest: Fraction) -> LogAmount:
+def variable_rates(b: int, lowest: Rate, highest: Rate) -> LogAmount:
     """Return a budget when each record has its own rate between `lowest` and `highest`.
 
     max(ln o_max, L/2 - ln o_min) for b >= 4: the larger of the two sharpened budgets. Ours,
@@ -215,7 +225,7 @@ def variable_rates(b: int, lowest: Fraction, highest: Fraction) -> LogAmount:
     value or on other records (uniqueness, for instance). Bailie, Gong and Meng say that such
     a budget is finite, without computing it.
     """
-    if lowest > highest:
+    if exact_rate(lowest) > exact_rate(highest):
         raise BadInput("rates: the lowest may not exceed the highest")
     return max(sharpened(b, lowest), sharpened(b, highest))
 

@@ -19,6 +19,9 @@ from math import comb, factorial, lcm, prod
 
 from discreet.errors import BadInput
 
+#: A swap rate as it may be given: exact, so text such as "1/20" or "0.05" but no float.
+Rate = Fraction | int | str
+
 Table = tuple[tuple[int, ...], ...]
 #: For each row of two tables: the columns occupied in both, with both counts.
 Cells = tuple[tuple[tuple[int, int, int], ...], ...]
@@ -34,14 +37,33 @@ class UniverseTooLarge(BadInput):
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"{what}. Merge categories, use the formula for a binary variable, or use the bounds."
+            f"{what}. Merge categories; for a variable with two categories use the formula "
+            f"discreet.spec.psa.binary_loss in Python; or use the bounds (discreet spec psa)."
         )
 
 
+def exact_rate(p: Rate) -> Fraction:
+    """Return a swap rate as a fraction; refuses floats and numbers outside [0, 1].
+
+    >>> exact_rate("1/20") == exact_rate("0.05")
+    True
+    """
+    if isinstance(p, bool) or not isinstance(p, Fraction | int | str):
+        raise BadInput("swap rate: must be exact, a Fraction or text such as '1/20' or '0.05'")
+    try:
+        rate = Fraction(p)
+    except (ValueError, ZeroDivisionError):
+        raise BadInput("swap rate: must be a number such as '1/20' or '0.05'") from None
+    if not 0 <= rate <= 1:
+        raise BadInput(f"swap rate {rate}: must lie between 0 and 1")
+    return rate
+
+
 def check_rate(p: Fraction) -> None:
-    """Refuse a swap rate outside [0, 1]."""
-    if not 0 <= p <= 1:
-        raise BadInput(f"swap rate {p}: must lie between 0 and 1")
+    """Refuse a swap rate that is no fraction, or outside [0, 1]."""
+    exact_rate(p)
+    if isinstance(p, str):
+        raise BadInput("swap rate: must be a Fraction here, not text")
 
 
 def derangement_numbers(n: int) -> list[int]:
@@ -56,7 +78,7 @@ def derangement_numbers(n: int) -> list[int]:
     return numbers
 
 
-def permutation_weights(n: int, p: Fraction) -> list[Fraction]:
+def permutation_weights(n: int, p: Rate) -> list[Fraction]:
     """Return the probability of one given permutation of n records that moves k, for k = 0..n.
 
     w_k = p^k (1-p)^(n-k) / (Z d(k)) with Z = 1 - n p (1-p)^(n-1), the chance that
@@ -66,7 +88,7 @@ def permutation_weights(n: int, p: Fraction) -> list[Fraction]:
     >>> [str(w) for w in permutation_weights(3, Fraction(1, 4))]
     ['27/37', '0', '3/37', '1/74']
     """
-    check_rate(p)
+    p = exact_rate(p)
     if n < 2:  # too small to swap: the identity is certain
         return [Fraction(1), Fraction(0)][: n + 1]
     kept = 1 - n * p * (1 - p) ** (n - 1)
@@ -249,7 +271,7 @@ def weighted_law(x: Table, weights: Sequence[Fraction]) -> dict[Table, Fraction]
     return law
 
 
-def table_law(x: Table, p: Fraction) -> dict[Table, Fraction]:
+def table_law(x: Table, p: Rate) -> dict[Table, Fraction]:
     """Return the probability of every table of the universe of x after swapping x at rate p.
 
     Polynomial in the number of records for a table of fixed shape.

@@ -178,7 +178,9 @@ def _told(specification: Specification) -> list[str]:
             "rho in this entry is the parameter of Bun and Steinke (2016), written rho^2 above: it "
             "is the square of the number that multiplies the distance."
         )
-    lines.append(f"Budget, not achieved loss. Source: {budget.source} ({budget.status}).")
+    lines.append(
+        f"Budget, not achieved loss. Source: {budget.source}; the rule is {budget.status}."
+    )
     return lines + [f"Condition: {condition}." for condition in budget.conditions]
 
 

@@ -17,7 +17,7 @@ from discreet.spec.tables.table import DELTA, PublishedTable, Row, rounds_to
 def table(number: int) -> PublishedTable:
     """Return a table, 2 to 5, recomputed."""
     makers = {2: _table_2, 3: _table_3, 4: _table_4, 5: _table_5}
-    if number not in makers:
+    if type(number) is not int or number not in makers:  # 2.0 is a number of no table
         raise BadInput("only Tables 2 to 5 have budgets to recompute. Give one of these numbers.")
     return makers[number]()
 

@@ -14,6 +14,12 @@ from discreet.spec.specification import Specification
 #: What the Census Bureau and the paper convert rho^2 at.
 DELTA = Fraction(1, 10**10)
 
+#: Printed figures are rounded to the nearest, so those beside them are too.
+TO_NEAREST = (
+    "Recomputed figures are rounded to the nearest here, to stand beside printed ones; elsewhere "
+    "budgets are rounded up."
+)
+
 Quantity = Literal["rho2", "epsilon", "percent"]
 
 _SYMBOLS: dict[Quantity, str] = {"rho2": "rho^2", "epsilon": "epsilon", "percent": "rate, %"}
@@ -104,7 +110,7 @@ class PublishedTable:
             "delta": float(DELTA),
             "rows": [row.as_dict() for row in self.rows],
             "in_text": [row.as_dict() for row in self.in_text],
-            "notes": list(self.notes),
+            "notes": [*self.notes, TO_NEAREST],
         }
 
     def describe(self) -> str:
@@ -117,7 +123,7 @@ class PublishedTable:
         if reasons:
             lines += ["", "Where they differ:", *map(_wrapped, reasons)]
         lines += ["", "What the budgets are budgets of:", *map(_wrapped, _promises(both))]
-        return "\n".join([*lines, *(f"\n{note}" for note in self.notes)])
+        return "\n".join([*lines, *(f"\n{note}" for note in (*self.notes, TO_NEAREST))])
 
 
 def rounds_to(value: float, printed: str) -> bool:

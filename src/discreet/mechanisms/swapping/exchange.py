@@ -1,0 +1,294 @@
+"""What all mechanisms that swap pairs of households share.
+
+A pair trades blocks, and with the block everything above it; all else stays with the
+household. Vacant units and collective quarters stay where they are.
+"""
+
+from __future__ import annotations
+
+import shutil
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import narwhals as nw
+import numpy as np
+from pydantic import model_validator
+
+from discreet.census import Census, Schema
+from discreet.config import Strict, suggest
+from discreet.engine import Engine
+from discreet.errors import BadInput
+from discreet.files import write_json
+from discreet.mechanisms.domain import domain_of
+from discreet.mechanisms.microdata import write_microdata
+from discreet.mechanisms.swapping.geometry import check_points
+from discreet.mechanisms.swapping.households import (
+    Households,
+    Places,
+    Swap,
+    batches,
+    read_households,
+    read_places,
+)
+from discreet.mechanisms.swapping.numbering import Integers
+from discreet.mechanisms.swapping.pair_law import Counts, records_by_block
+from discreet.mechanisms.swapping.tally import Tally
+from discreet.noise import Randomness
+from discreet.spec import (
+    MULTIPLICATIVE,
+    Budget,
+    Invariant,
+    MarginalTable,
+    Multiverse,
+    NoFiniteBudget,
+    Rational,
+    Specification,
+    hamming_of_multisets,
+)
+
+#: Rows looked at first to see whether anybody has a partner.
+SOME_ROWS = 10_000
+
+REASON = (
+    "disjoint swaps of pairs, and no more of them than the cap allows, do not lead from every data "
+    "set of a universe to every other, so some output has probability zero under one of two data "
+    "sets and not under the other, and the loss is infinite; who is swapped depends on other "
+    "records as well"
+)
+SOURCE = "Bailie, Gong and Meng, on the disjoint pairwise swapping of the 2010 census"
+
+
+class PairSwapping(Strict):
+    """Base of mechanisms that swap pairs; a method says how pairs are chosen (`swap`).
+
+    Parameters
+    ----------
+    census_schema
+        The schema of the censuses this mechanism takes.
+    rate
+        Share of the households of each area that are swapped, targets and partners
+        together; strictly between 0 and 1, exact (`Fraction(1, 50)` or the text "0.02").
+    match
+        Columns of units (variables or computed) on which the households of a pair agree.
+    within
+        The level of the spine inside which households trade places.
+    leave
+        The level of the spine whose area a swapped household leaves.
+    persons
+        Column of units that counts the persons of a unit.
+    groups
+        Columns of units that count members by group, each member in one group, for the
+        internal report on who was targeted.
+    """
+
+    name: ClassVar[str]
+    #: The draw holds internal figures.
+    confidential_draw: ClassVar[bool] = True
+
+    census_schema: Schema
+    rate: Rational
+    match: tuple[str, ...]
+    within: str
+    leave: str
+    persons: str = "size"
+    groups: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _possible(self) -> PairSwapping:
+        if not 0 < self.rate < 1:
+            raise ValueError("rate must lie strictly between 0 and 1")
+        levels = self.census_schema.levels
+        check_level("within", self.within, levels[:-1])
+        check_level("leave", self.leave, levels[levels.index(self.within) + 1 :])
+        for field in ("match", "groups"):
+            check_columns(field, getattr(self, field), self.census_schema)
+        check_columns("persons", (self.persons,), self.census_schema)
+        return self
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters as plain data."""
+        return self.model_dump(mode="json", exclude={"census_schema"})
+
+    # -- what a method adds -------------------------------------------------------------
+
+    @abstractmethod
+    def method(self) -> str:
+        """Return in words which method this is, for the specification."""
+
+    @property
+    def points(self) -> bool:
+        """Whether the method looks at where blocks are."""
+        return True
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns of units that the method looks at beside those of `match`."""
+        return ()
+
+    def levels(self) -> tuple[str, ...]:
+        """Return the levels of the spine that the method looks at beside those named here."""
+        return ()
+
+    @abstractmethod
+    def swap(
+        self, census: Census, households: Households, rng: Randomness, threads: int = 1
+    ) -> Swap:
+        """Choose the pairs."""
+
+    # -- what is promised ---------------------------------------------------------------
+
+    def check(self, census: Census) -> None:
+        """Refuse a census without households, without points, or in which nobody has a partner."""
+        if census.persons is not None and not census.linked:
+            raise BadInput(
+                f"{self.name} moves households, but persons of this census have no link to units."
+            )
+        if self.points:
+            check_points(census)
+        # A look at some rows is enough for any census in which many have a partner.
+        strata, possible = self._strata(census, SOME_ROWS)
+        if not possible:
+            strata, possible = self._strata(census, None)
+        if not strata:
+            raise BadInput(f"{self.name}: the census has no occupied unit.")
+        if not possible:
+            raise BadInput(
+                f"{self.name}: no household has a possible partner. Households of one "
+                f"{self.within} that agree on the matching columns all lie in one {self.leave}. "
+                f"Match on fewer columns, or choose a smaller area to leave."
+            )
+
+    def _strata(self, census: Census, rows: int | None) -> tuple[int, int]:
+        """Count the strata among some rows, and those that lie in more than one area."""
+        occupied = {"kind": list(census.schema.kinds.occupied)}
+        units = census.frame("units", [self.within, self.leave, *self.match], where=occupied)
+        areas = (units if rows is None else units.head(rows)).group_by(self.within, *self.match)
+        spread = areas.agg(one=nw.col(self.leave).min(), other=nw.col(self.leave).max())
+        several = nw.when(nw.col("one") != nw.col("other")).then(1).otherwise(0).sum()
+        counts = spread.select(strata=nw.len(), possible=several)
+        strata, possible = census.engine.rows(counts)[0]
+        return int(strata), int(possible or 0)
+
+    def facts(self, census: Census) -> dict[str, int]:
+        """Return nothing: there is no budget that could depend on counts."""
+        return {}
+
+    def specify(self, facts: Mapping[str, int] | None = None) -> Specification:
+        """Return what stays exact, and that no finite budget exists."""
+        return Specification(
+            domain=domain_of(self.census_schema),
+            multiverse=Multiverse(invariants=swap_invariants(self)),
+            input_premetric=hamming_of_multisets("household"),
+            output_premetric=MULTIPLICATIVE,
+            budget=Budget(
+                unit="epsilon",
+                amount=NoFiniteBudget(reason=REASON),
+                source=SOURCE,
+                status="published",
+                conditions=(f"method: {self.method()}",),
+            ),
+        )
+
+    def public_facts(self) -> dict[str, Any]:
+        """Return what may be told of a swap to anybody: nothing here depends on the data."""
+        return {
+            "method": self.method(),
+            "rate": str(self.rate),
+            "meaning_of_rate": f"share of the households of a {self.within} that are swapped, "
+            "targets and partners together; fewer where partners run out",
+            "swapped": self.census_schema.block,
+            "matched": list(self.match),
+            "within": self.within,
+            "left": self.leave,
+            "exact": [invariant.describe() for invariant in swap_invariants(self)],
+        }
+
+    # -- what is done -------------------------------------------------------------------
+
+    def read(
+        self, census: Census, places: Places | None = None, only: list[str] | None = None
+    ) -> Households:
+        """Return the households of some areas, or of all, with all the method looks at."""
+        columns = [*self.columns(), self.persons, *self.groups]
+        return read_households(
+            census, places or self.places(census), self.match, self.leave, columns, only
+        )
+
+    def places(self, census: Census) -> Places:
+        """Return the blocks with all the method looks at."""
+        return read_places(census, self.within, [self.leave, *self.levels()], points=self.points)
+
+    def draw(self, census: Census, rng: Randomness, folder: Path, threads: int = 1) -> None:
+        """Swap, and write the protected microdata; who was swapped is not kept."""
+        engine, block = census.engine, census.schema.block
+        places = self.places(census)
+        tally = Tally(self.name, self.rate, self.persons, self.groups, method=self.method())
+        moved: list[tuple[Integers, Integers]] = []
+        for codes in batches(census, places):
+            households = self.read(census, places, codes)
+            swap = self.swap(census, households, rng, threads)
+            changed = np.flatnonzero(swap.partner != np.arange(households.size))
+            moved.append((households.unit_id[changed], households.place[swap.partner[changed]]))
+            tally.add(households, swap.partner, swap.targets, swap.without_partner)
+        unit_id, place = (np.concatenate(parts) for parts in zip(*moved, strict=True))
+        frame = engine.from_numpy({"unit_id": unit_id, "place": place})
+        located = frame.join(places.frame, on="place", how="inner").select("unit_id", block)
+        write_microdata(census, located, folder / "microdata")
+        write_json(folder / "internal.json", tally.report(), 0o600)
+
+    def publish(self, folder: Path, out: Path, engine: Engine) -> None:
+        """Copy the protected microdata; they were final when they were drawn."""
+        shutil.copytree(folder / "microdata", out / "microdata")
+
+    def outcome(self, released: Census) -> Counts:
+        """Return how often each (block, record) occurs in a data set."""
+        return frozenset(records_by_block(released).items())
+
+
+def check_level(field: str, level: str, allowed: list[str]) -> None:
+    """Refuse a level of the spine that is not among those allowed."""
+    if level not in allowed:
+        raise ValueError(f"{field} must be one of the levels {', '.join(allowed)}")
+
+
+def check_columns(field: str, columns: tuple[str, ...], schema: Schema) -> None:
+    """Refuse columns that units do not have, or that are named twice."""
+    for column in columns:
+        if schema.home(column, "units") != "units":
+            known = {*schema.units, *schema.computed_units}
+            raise ValueError(f"{field}: units have no column '{column}'.{suggest(column, known)}")
+    if len(set(columns)) != len(columns):
+        raise ValueError(f"{field} names a column twice")
+
+
+def swap_invariants(made: PairSwapping) -> tuple[Invariant, ...]:
+    """Return what every swap of pairs keeps exactly."""
+    kinds, block = made.census_schema.kinds, made.census_schema.block
+    occupied = {"kind": list(kinds.occupied)}
+    fixed = [*kinds.vacant, *kinds.collective]
+    swapped = (
+        MarginalTable(
+            name="household records by stratum",
+            of="units",
+            where=occupied,
+            by=made.match,
+            level=made.within,
+            whole_record=True,
+        ),
+        MarginalTable(
+            name=f"households by matching variables and {block}",
+            of="units",
+            where=occupied,
+            by=made.match,
+            level=block,
+        ),
+    )
+    stays = MarginalTable(
+        name="vacant units and collective quarters with their residents",
+        of="units",
+        where={"kind": fixed},
+        level=block,
+        whole_record=True,
+    )
+    return (*swapped, stays) if fixed else swapped

@@ -1,0 +1,314 @@
+"""Permutation swapping of units without members, at the size of a nation.
+
+Such a unit is its block and a few codes, so it fits into one number, and a release is a
+sorted list of numbers: nothing is joined by identifier, and no text is compared. Units
+are worked in batches of whole areas, read and written one after the other. Same tapes,
+same records: the same release as by the general way (`strata.permute`), as the tests
+check.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.census import Census, unit_columns
+from discreet.engine import Engine, Frame
+from discreet.errors import DiscreetError
+from discreet.mechanisms.microdata import write_places
+from discreet.mechanisms.swapping.kernel import permute_strata
+from discreet.mechanisms.swapping.numbering import find_in
+from discreet.mechanisms.swapping.packing import Packing, packing_of
+from discreet.mechanisms.swapping.strata import Swapped
+from discreet.noise import Randomness, key_of
+from discreet.spec import WHOLE
+
+Integers = NDArray[np.int64]
+
+#: Units read at a time, areas kept whole.
+MOST_UNITS = 4_000_000
+
+
+def fits(census: Census, swapped: Swapped) -> bool:
+    """Tell whether a census can be worked this way: units alone, and only their block moves."""
+    if census.persons is not None or swapped.swap != (census.schema.block,):
+        return False
+    return packing_of(census) is not None
+
+
+def permute_packed(
+    census: Census,
+    swapped: Swapped,
+    rate: Fraction,
+    rng: Randomness,
+    folder: Path,
+    threads: int = 1,
+    most_units: int = MOST_UNITS,
+) -> dict[str, int]:
+    """Permute blocks in each stratum, write the microdata, and count what moved."""
+    packing = packing_of(census)
+    if packing is None:  # `fits` said otherwise
+        raise DiscreetError("these units cannot be packed into numbers.")
+    draw = _Draw(rate, rng, threads, dict.fromkeys(("records", "selected", "changed"), 0))
+    places = _Places.of(census, swapped)
+    batches = list(_batches(census, places, most_units))
+    writer, written = Engine(threads=threads), 0
+    # One batch is written while the next one is read and permuted.
+    with ThreadPoolExecutor(1) as pool:
+        writing: Future[None] | None = None
+        for number, batch in enumerate(batches):
+            sheet = _work_batch(census, swapped, packing, places, batch, draw)
+            if writing is not None:
+                writing.result()
+            part = "units.parquet" if len(batches) == 1 else f"units/part-{number:04d}.parquet"
+            path = folder / "microdata" / part
+            writing = pool.submit(
+                _write, writer, census.schema.block, packing, sheet, path, written
+            )
+            written += sheet.place.size
+        if writing is not None:
+            writing.result()
+    writer.close()
+    write_places(census, folder / "microdata")
+    return draw.counts
+
+
+def _work_batch(
+    census: Census,
+    swapped: Swapped,
+    packing: Packing,
+    places: _Places,
+    batch: _Batch,
+    draw: _Draw,
+) -> _Sheet:
+    """Return the units of a batch after swapping, in the order of their values."""
+    rows = _read(census, packing, places, batch)
+    codes = np.unique(rows["_code"])
+    record = find_in(codes, rows["_code"])
+    book = _Book.of(census, swapped, packing, codes)
+    moving = book.swapped[record]
+    traded = _trade(places, book, rows["_place"][moving], record[moving], draw)
+    place = np.concatenate([rows["_place"][~moving], traded[0]])
+    record = np.concatenate([record[~moving], traded[1]])
+    place, released = _sorted(place, book.released[record])
+    first, last = (int(place[0]), int(place[-1])) if place.size else (0, -1)
+    blocks = places.codes(census, first, last)
+    return _Sheet(place - first, released, blocks, codes[np.argsort(book.released)])
+
+
+# -- places, in batches of whole areas --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Places:
+    """All blocks, numbered from 0 in the order in which they are released."""
+
+    frame: Frame
+    #: By number: where a stratum lists the block, and the area of `within` it lies in.
+    listed: Integers
+    area: Integers
+    #: What the label of a stratum in each area of `within` begins with.
+    prefix: list[str]
+
+    @classmethod
+    def of(cls, census: Census, swapped: Swapped) -> _Places:
+        engine, block = census.engine, census.schema.block
+        whole = swapped.within == WHOLE
+        top = nw.lit("") if whole else nw.col(census.schema.levels[0])
+        area = nw.lit("") if whole else nw.col(swapped.within)
+        rows = census.geography.select(
+            nw.col(block), top.cast(nw.String).alias("_top"), area.cast(nw.String).alias("_area")
+        )
+        # The general way orders blocks by a text that begins with their length.
+        rows = engine.fingerprint(rows, [block], "_text")
+        rows = engine.number_rows(rows, ["_text"], "_listed")
+        frame = engine.sort_and_number(
+            rows.select(block, "_top", "_area", "_listed"), [block], "_n"
+        )
+        areas = sorted(row[0] for row in engine.rows(frame.select("_area").unique()))
+        numbers = engine.from_numpy(
+            {"_area": np.array(areas, dtype=object), "_number": np.arange(len(areas))}
+        )
+        arrays = engine.to_numpy(
+            frame.join(numbers, on="_area", how="inner")
+            .select("_n", "_listed", "_number")
+            .sort("_n")
+        )
+        prefix = [""] if whole else [f"{len(code)}:{code}" for code in areas]
+        return cls(frame, arrays["_listed"] - 1, arrays["_number"], prefix)
+
+    def codes(self, census: Census, first: int, last: int) -> NDArray[np.object_]:
+        """Return the codes of the blocks numbered `first` to `last`."""
+        inside = self.frame.filter((nw.col("_n") > first) & (nw.col("_n") <= last + 1))
+        listed = census.engine.to_numpy(inside.select("_n", census.schema.block).sort("_n"))
+        return listed[census.schema.block]
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Blocks whose units trade among themselves, and the codes between which they lie."""
+
+    tops: list[str]
+    low: str
+    high: str
+    #: Whether units of other blocks may lie between the two codes.
+    mixed: bool
+
+
+def _batches(census: Census, places: _Places, most_units: int) -> Iterator[_Batch]:
+    """Yield whole areas of the top level, together of about `most_units` units or one area.
+
+    How many units an area has is guessed from its number of blocks; only the size of a
+    batch depends on the guess.
+    """
+    engine, block = census.engine, census.schema.block
+    units = int(engine.rows(census.table("units").select(n=nw.len()))[0][0])
+    tops = places.frame.group_by("_top").agg(
+        _blocks=nw.len(), _low=nw.col(block).min(), _high=nw.col(block).max()
+    )
+    areas = engine.rows(tops.select("_top", "_blocks", "_low", "_high").sort("_low", "_top"))
+    share = units / max(sum(area[1] for area in areas), 1)
+    mixed = any(after[2] <= before[3] for before, after in itertools.pairwise(areas))
+    start = 0
+    while start < len(areas):
+        stop, size = start + 1, areas[start][1] * share
+        while stop < len(areas) and size + areas[stop][1] * share <= most_units:
+            size += areas[stop][1] * share
+            stop += 1
+        group = areas[start:stop]
+        yield _Batch([a[0] for a in group], group[0][2], max(a[3] for a in group), mixed)
+        start = stop
+
+
+# -- units as numbers -------------------------------------------------------------------------
+
+
+def _read(census: Census, packing: Packing, places: _Places, batch: _Batch) -> dict[str, Integers]:
+    """Return `_place` and `_code` of every unit of a batch."""
+    engine, block = census.engine, census.schema.block
+    # A range of codes skips most of a file that is sorted by block, as files usually are.
+    low, high = nw.lit(batch.low), nw.lit(batch.high)
+    units = census.table("units").filter((nw.col(block) >= low) & (nw.col(block) <= high))
+    inside = places.frame.select(block, "_top", _place=nw.col("_n") - 1)
+    if batch.mixed:
+        inside = inside.filter(nw.col("_top").is_in(batch.tops))
+    rows = units.join(inside, on=block, how="inner")
+    arrays = engine.to_numpy(engine.project(rows, {"_place": "_place", "_code": packing.sql()}))
+    packing.check(arrays["_code"])
+    return arrays
+
+
+@dataclass(frozen=True)
+class _Book:
+    """The different records of a batch; record r has code `codes[r]`."""
+
+    codes: Integers
+    swapped: NDArray[np.bool_]
+    #: Where a stratum lists the record, and where a release does.
+    listed: Integers
+    released: Integers
+    #: Records of one class agree on the matching columns, which `labels` tells as text.
+    match: Integers
+    labels: list[str]
+
+    @classmethod
+    def of(cls, census: Census, swapped: Swapped, packing: Packing, codes: Integers) -> _Book:
+        engine, own = census.engine, unit_columns(census)
+        records = replace(census, units=packing.unpacked(census.engine, codes))
+        rows = records.frame("units", dict.fromkeys(["unit_id", *own, *swapped.match]))
+        rows = engine.fingerprint(rows, own, "_text")
+        rows = engine.fingerprint(rows, swapped.match, "_label")
+        rows = engine.number_rows(rows, ["_text"], "_listed")
+        rows = engine.materialise(engine.number_rows(rows, own, "_released"))
+        labels = sorted(row[0] for row in engine.rows(rows.select("_label").unique()))
+        kinds = nw.col("kind").is_in(swapped.where(census)["kind"])
+        wanted = rows.select("unit_id", "_label", "_listed", "_released", _moving=kinds)
+        listed = engine.rows(wanted.sort("unit_id"))
+        number = {label: n for n, label in enumerate(labels)}
+        return cls(
+            codes=codes,
+            swapped=np.array([row[4] for row in listed], dtype=np.bool_),
+            listed=np.array([row[2] - 1 for row in listed], dtype=np.int64),
+            released=np.array([row[3] - 1 for row in listed], dtype=np.int64),
+            match=np.array([number[row[1]] for row in listed], dtype=np.int64),
+            labels=labels,
+        )
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """How strata are permuted, and the figures that add up over batches."""
+
+    rate: Fraction
+    rng: Randomness
+    threads: int
+    counts: dict[str, int]
+
+
+def _trade(
+    places: _Places, book: _Book, place: Integers, record: Integers, draw: _Draw
+) -> tuple[Integers, Integers]:
+    """Return place and record of every swapped unit after its stratum was permuted."""
+    stratum = places.area[place] * len(book.labels) + book.match[record]
+    stratum, listed, ranked = _sorted(stratum, places.listed[place], book.listed[record])
+    starts = np.flatnonzero(np.diff(stratum, prepend=-1))
+    offsets = np.append(starts, stratum.size)
+    names = [divmod(int(number), len(book.labels)) for number in stratum[starts]]
+    labels = [places.prefix[area] + book.labels[match] for area, match in names]
+    source = permute_strata(offsets, key_of(labels), draw.rate, draw.rng, threads=draw.threads)
+    received = listed[source]
+    draw.counts["records"] += source.size
+    draw.counts["selected"] += int((source != np.arange(source.size)).sum())
+    draw.counts["changed"] += int((received != listed).sum())
+    return np.argsort(places.listed)[received], np.argsort(book.listed)[ranked]
+
+
+def _sorted(*columns: Integers) -> tuple[Integers, ...]:
+    """Return the columns in their common order, the first one first; none is negative."""
+    widths = [int(column.max(initial=0)).bit_length() for column in columns]
+    if sum(widths) > 63:
+        order = np.lexsort(columns[::-1])
+        return tuple(column[order] for column in columns)
+    key = np.zeros(columns[0].size, dtype=np.int64)
+    for column, width in zip(columns, widths, strict=True):
+        key = (key << width) | column
+    key.sort()
+    found = []
+    for width in reversed(widths):
+        found.append(key & ((1 << width) - 1))
+        key >>= width
+    return tuple(reversed(found))
+
+
+@dataclass(frozen=True)
+class _Sheet:
+    """Units in the order of their values, told by the numbers of their block and record."""
+
+    place: Integers
+    released: Integers
+    blocks: NDArray[np.object_]
+    codes: Integers
+
+
+def _write(
+    engine: Engine, block: str, packing: Packing, sheet: _Sheet, path: Path, before: int
+) -> None:
+    """Write the units of a batch under fresh ids that follow those written before."""
+    records = packing.unpacked(engine, sheet.codes).rename({"unit_id": "_released"})
+    blocks = engine.from_numpy({"_place": np.arange(sheet.blocks.size), block: sheet.blocks})
+    arrays = {"_place": sheet.place, "_released": sheet.released}
+    arrays["unit_id"] = np.arange(before + 1, before + 1 + sheet.place.size)
+    with engine.lend(arrays) as rows:
+        joined = rows.join(blocks, on="_place", how="inner")
+        joined = joined.join(records, on="_released", how="inner")
+        columns = {name: name for name in ("unit_id", block, *packing.names)}
+        # Sorted again, cheaply: no engine promises to keep the order of rows through a join.
+        engine.write_parquet(joined, path, ["unit_id"], columns)

@@ -1,0 +1,288 @@
+"""Household swapping of the 2010 census, as far as public documents tell it.
+
+From public documents, not the Bureau's algorithm: Bailie, Gong and Meng, appendix C,
+collect what is known, and much is not. The three steps and the directions of all factors
+are theirs; formulas, values and whatever was left open are ours, and all are parameters.
+
+1. Select households at random: rather in small blocks (A), with a race found nowhere else
+   in the block (B), in blocks with little imputation (C); always if nobody in an area is
+   like them (D); the less, the more of their own record is imputed, and never if all is (E).
+2. Pair each with one that matches, is in the same state and in another block: rather a
+   selected one, a near one, and one at high risk.
+3. Pairs trade blocks, and with the block everything above it.
+
+The number of swapped households, selected or partners, is capped in every state.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from discreet.census import Census
+from discreet.config import suggest
+from discreet.engine import Engine
+from discreet.files import read_yaml, write_yaml
+from discreet.mechanisms.swapping import factors
+from discreet.mechanisms.swapping.donors import (
+    Flags,
+    Free,
+    arrivals,
+    line_up,
+    pair_up,
+    words_of,
+)
+from discreet.mechanisms.swapping.exchange import check_columns, check_level
+from discreet.mechanisms.swapping.households import Households, Swap
+from discreet.mechanisms.swapping.listed import ListedSwapping, NotedSwap, pairs_allowed
+from discreet.mechanisms.swapping.numbering import Integers, numbered
+from discreet.mechanisms.swapping.targeted import RACES, RARE
+from discreet.noise import Randomness
+from discreet.spec import Rational
+
+ORIGIN = "from public documents, not the Bureau's algorithm"
+
+Share = Annotated[Rational, Field(ge=0, le=1)]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """All that does not change from one draw to the next.
+
+    `groups` are the numbers of the lists a household looks through, nearest first: those
+    who match and live in its area of each level of `near`, and all who match.
+    """
+
+    households: Households
+    imputation: factors.Imputation
+    selection: factors.Selection
+    near: tuple[str, ...]
+    groups: tuple[Integers, ...]
+    selected_first: bool
+    allowed: Integers
+
+
+class PublicDocs2010(ListedSwapping):
+    """Swap households by the public documents on the 2010 census; not the Bureau's algorithm.
+
+    Weights of selection are products of factors; households are drawn one after the other,
+    each time in proportion to weight. As many are selected as may be swapped, 2 floor(rate
+    households / 2) in each area of `within`, and visited in the order they were drawn until
+    that many are swapped. If selected ones find no partner, more are drawn.
+
+    Parameters
+    ----------
+    block_size
+        A: the weight is divided by the households of the block to this power. Neutral: 0.
+    unique_race, races
+        B: the weight is multiplied by `unique_race` if some column of `races` counts a
+        member, and nobody else in the block. Neutral: 1.
+    block_imputation
+        C: multiplied by 1 - block_imputation * rate, where rate is the share of members of
+        the block's households who are imputed. Neutral: 0.
+    most_imputed
+        C: nobody is selected in blocks with a higher rate, though partners may come from
+        there. One document speaks of such a threshold, others of none. Neutral: null.
+    unique_area, unique_on
+        D: always selected, before all others, if no other household of the area has the
+        same values. Neutral: null.
+    own_imputation
+        E: multiplied by 1 - own_imputation * share, the share of members imputed. Neutral: 0.
+        Households imputed wholly stay where they are, whatever the parameters.
+    imputed
+        Which records are imputed: codes of a column of units, of persons, or of both. Where
+        the census has no such column C and E are neutral. Nobody: null.
+    near
+        Levels of the spine, smallest first, in whose area a partner is preferred.
+    ranking
+        What counts first in a partner, being selected or being near; risk counts last, the
+        unique before the others, then by weight, and then chance.
+    """
+
+    name: ClassVar[str] = "public-docs-2010"
+
+    match: tuple[str, ...] = ("adults", "minors", "tenure")
+    within: str = "state"
+    leave: str = "block"
+    groups: tuple[str, ...] = RACES
+    block_size: Annotated[int, Field(ge=0, le=4)] = 1
+    unique_race: Annotated[Rational, Field(ge=1)] = Fraction(4)
+    races: tuple[str, ...] = RACES
+    block_imputation: Share = Fraction(1)
+    most_imputed: Share | None = None
+    unique_area: str | None = "county"
+    unique_on: tuple[str, ...] = RARE
+    own_imputation: Share = Fraction(1)
+    imputed: dict[str, list[str]] | None = Field(default_factory=lambda: {"imputed": ["1"]})
+    near: tuple[str, ...] = ("tract", "county")
+    ranking: Literal["selected-first", "closeness-first"] = "selected-first"
+
+    @model_validator(mode="after")
+    def _decided(self) -> PublicDocs2010:
+        schema = self.census_schema
+        check_columns("races", self.races, schema)
+        check_columns("unique_on", self.unique_on, schema)
+        inside = schema.levels[schema.levels.index(self.within) :]
+        if self.unique_area is not None:
+            check_level("unique_area", self.unique_area, inside)
+        for level in self.near:
+            check_level("near", level, inside)
+        places = [schema.levels.index(level) for level in self.near]
+        if places != sorted(set(places), reverse=True):
+            raise ValueError("near: name levels from the smallest to the largest, each once")
+        known = {*schema.units, *schema.persons}
+        for column in self.imputed or ():
+            if column not in known:
+                raise ValueError(
+                    f"imputed: neither units nor persons have a column '{column}'."
+                    f"{suggest(column, known)}"
+                )
+        return self
+
+    def method(self) -> str:
+        """Return which method this is, and which it is not."""
+        return (
+            f"household swapping of the 2010 census {ORIGIN} (Bailie, Gong and Meng, appendix C); "
+            f"formulas and values of the factors are ours; households imputed wholly stay"
+        )
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns of units that make a household stand out."""
+        return (*self.races, *self.unique_on)
+
+    def levels(self) -> tuple[str, ...]:
+        """Return the levels at which a household may be unique or a partner near."""
+        return self.near if self.unique_area is None else (*self.near, self.unique_area)
+
+    def publish(self, folder: Path, out: Path, engine: Engine) -> None:
+        """Copy the protected microdata, and say in them where the method comes from."""
+        super().publish(folder, out, engine)
+        path = out / "microdata" / "census.yaml"
+        header = read_yaml(path)
+        note = f"Swapped by {self.name}: {ORIGIN}."
+        write_yaml(path, {**header, "note": f"{header.get('note', '')} {note}".strip()})
+
+    # -- selecting and pairing ------------------------------------------------------------
+
+    def prepare(self, census: Census, households: Households | None = None) -> Prepared:
+        """Return all that the pass needs and that does not change from draw to draw."""
+        households = households or self.read(census)
+        size = households.columns[self.persons].astype(np.int64)
+        imputation = factors.read_imputation(census, households, size, self.imputed)
+        stratum = households.stratum
+        near = [numbered([stratum, households.level(level)])[0] for level in self.near]
+        return Prepared(
+            households,
+            imputation,
+            self._select(census, households, imputation, size),
+            self.near,
+            (*near, stratum),
+            self.ranking == "selected-first",
+            pairs_allowed(households, self),
+        )
+
+    def _select(
+        self,
+        census: Census,
+        households: Households,
+        imputation: factors.Imputation,
+        size: Integers,
+    ) -> factors.Selection:
+        """Return the weights of selection, factor by factor."""
+        weight = factors.block_size(households, self.block_size)
+        if self.unique_race > 1:
+            special = factors.unique_race(census, households, self.races)
+            weight[special] *= float(self.unique_race)
+        rate = factors.imputation_rate(households, imputation.members, size)
+        weight *= factors.falling(rate, self.block_imputation)
+        weight *= factors.falling(imputation.members / np.maximum(size, 1), self.own_imputation)
+        never = imputation.wholly
+        if self.most_imputed is not None:
+            never = never | (rate > float(self.most_imputed))
+        weight[never] = 0
+        unique = factors.alone_in_area(households, self.unique_on, self.unique_area)
+        return factors.Selection(weight, unique & ~never)
+
+    def swap(
+        self, census: Census, households: Households, rng: Randomness, threads: int = 1
+    ) -> Swap:
+        """Choose the pairs."""
+        return pair(self.prepare(census, households), rng)
+
+
+def pair(prepared: Prepared, rng: Randomness, replicate: int = 0) -> NotedSwap:
+    """Draw the pairs once; each replicate reads tapes of its own."""
+    households = prepared.households
+    area = households.level(households.places.within)
+    order = draw_order(prepared, area, rng, replicate)
+    selected = np.zeros(households.size, dtype=np.bool_)
+    selected[order[_place_in_area(area[order]) < 2 * prepared.allowed[area[order]]]] = True
+
+    # The best of each kind: selected or not, at every distance.
+    ranked = by_risk(prepared, rng, replicate)
+    chosen = [(group, ranked[selected[ranked]]) for group in prepared.groups]
+    anybody = [(group, ranked) for group in prepared.groups]
+    families = [*chosen, *anybody]
+    if not prepared.selected_first:
+        families = [family for both in zip(chosen, anybody, strict=True) for family in both]
+    free = np.ones(households.size, dtype=np.bool_)
+    left = Free(free, area, prepared.allowed.copy(), area, np.zeros_like(prepared.allowed))
+    found = pair_up(order, line_up(families), households.leave, left, False)
+    partner = np.arange(households.size)
+    partner[found.targets], partner[found.partners] = found.partners, found.targets
+    notes = _notes(prepared, selected, found.targets, found.partners, free)
+    return NotedSwap(partner, found.targets, found.alone, notes)
+
+
+def draw_order(prepared: Prepared, area: Integers, rng: Randomness, replicate: int = 0) -> Integers:
+    """Return households in the order they are drawn, area after area, the unique ones first."""
+    selection = prepared.selection
+    words = words_of(prepared.households, rng, "public-docs-swap-select", replicate)
+    order = np.lexsort((arrivals(words, selection.weight), ~selection.always, area))
+    drawn: Integers = order[selection.weight[order] > 0]
+    return drawn
+
+
+def by_risk(prepared: Prepared, rng: Randomness, replicate: int = 0) -> Integers:
+    """Return possible partners, at high risk first: the unique, then by weight, then by chance."""
+    selection = prepared.selection
+    words = words_of(prepared.households, rng, "public-docs-swap-ties", replicate)
+    ranked = np.lexsort((words, -selection.weight, ~selection.always))
+    possible: Integers = ranked[~prepared.imputation.wholly[ranked]]
+    return possible
+
+
+def _place_in_area(area: Integers) -> Integers:
+    """Return the place of each row among those of its area; rows are sorted by area."""
+    starts = np.flatnonzero(np.append(True, area[1:] != area[:-1])) if area.size else area
+    return np.arange(area.size) - np.repeat(starts, np.diff(np.append(starts, area.size)))
+
+
+def _notes(
+    prepared: Prepared,
+    selected: Flags,
+    targets: Integers,
+    partners: Integers,
+    free: Flags,
+) -> Counter[str]:
+    """Return counts of what was done, for the internal report."""
+    always = prepared.selection.always
+    notes = Counter(
+        selected=int(selected.sum()),
+        both_selected=int((selected[targets] & selected[partners]).sum()),
+        always_selected=int(always.sum()),
+        always_selected_but_not_swapped=int((always & free).sum()),
+        imputed_wholly=int(prepared.imputation.wholly.sum()),
+    )
+    for table in ("units", "persons"):
+        unknown = table not in prepared.imputation.known
+        notes[f"imputation_of_{table}_unknown"] = int(free.size) if unknown else 0
+    for level, group in zip(prepared.near, prepared.groups, strict=False):
+        notes[f"pairs_in_one_{level}"] = int((group[targets] == group[partners]).sum())
+    return notes
