@@ -21,7 +21,8 @@ def test_the_loss_is_printed_with_its_exact_form():
     done = run(*MARGINS)
     assert done.exit_code == 0
     assert "0.779072 = ln(19/4)/2" in done.stdout
-    assert "1.609438 (holds)" in done.stdout
+    assert "1.609438 per record (holds)" in done.stdout
+    assert "1.098613 per record" in done.stdout  # ln 3 = 1.0986123, rounded up
 
 
 def test_json_has_the_bounds_and_the_exact_form():
@@ -49,6 +50,36 @@ def test_other_output_premetrics(output, more, key, expected):
     found = json.loads(run(*MARGINS, "--output", output, *more, "--json").stdout)
     assert found["at_least"] <= found["loss"] <= found["at_most"]
     assert expected is None or found[key] == pytest.approx(expected, abs=6e-7)
+
+
+@pytest.mark.parametrize("output", ["multiplicative", "total-variation", "normalised-renyi"])
+def test_a_loss_is_told_with_unit_invariants_and_premetrics(output):
+    text = run(*MARGINS, "--output", output).stdout
+    for line in text.splitlines():
+        if line.split()[0] in ("loss", "rho2", "theorem", "sharpened"):
+            assert "per record" in line
+    assert "hamming-of-multisets" in text
+    assert "by holding category; number of records in the stratum by swapping" in text
+    found = json.loads(run(*MARGINS, "--output", output, "--json").stdout)
+    assert found["unit"] == "record"
+    assert found["input_premetric"] == "hamming-of-multisets"
+    assert found["output_premetric"] == output
+    assert len(found["invariants"]) == 2
+
+
+def test_theorem_1_is_judged_against_pure_losses_only():
+    text = run(*MARGINS, "--output", "total-variation").stdout
+    assert "holds" not in text
+    assert text.count("a budget in pure epsilon, not of this loss") == 2
+    found = json.loads(run(*MARGINS, "--output", "total-variation", "--json").stdout)
+    assert found["theorem1_holds"] is None
+    assert "pure epsilon" in found["bounds_are"]
+
+
+def test_what_is_too_large_to_enumerate_names_the_formula():
+    done = run("--holding", "9,9,9,9", "--swapping", "9,9,9,9", "--rate", "1/2")
+    assert "discreet.spec.psa.binary_loss" in done.stderr
+    assert "discreet spec psa" in done.stderr
 
 
 def test_an_infinite_loss_is_null():

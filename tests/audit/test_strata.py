@@ -192,6 +192,19 @@ def test_matching_variables_stand_beside_the_figures(engine: Engine) -> None:
     assert data["households"] == 12
     assert "functions of the invariants" in data["note"]
     assert len(audit.describe()) == 5
+    assert (data["unit"], data["input_premetric"]) == ("household record", "hamming-of-multisets")
+    assert data["output_premetric"] == "multiplicative"
+    assert len(data["invariants"]) == 2
+
+
+def test_no_budget_or_loss_stands_alone(engine: Engine) -> None:
+    audit = one_stratum(engine, [20 + n for n in range(62)], [n % BLOCKS for n in range(62)])
+    budgets, loss = audit.describe()[2:4]
+    for line in (budgets, loss):
+        assert "per household record (hamming-of-multisets; multiplicative)" in line
+    assert "given exact publication of" in budgets
+    # Budgets are rounded up: ln(63 x 19) = 7.08757...
+    assert "epsilon 7.0876 by Theorem 1" in budgets
 
 
 def test_another_profile(engine: Engine) -> None:

@@ -1,6 +1,8 @@
 """Commands on promises: their contract, and that no budget is printed alone."""
 
 import json
+from fractions import Fraction
+from pathlib import Path
 
 import pytest
 import typer
@@ -198,3 +200,118 @@ def test_a_registry_entry_for_a_file_needs_metadata(spec, tmp_path):
 
 def test_the_schema(spec):
     assert data(spec("schema"))["title"] == "Specification"
+
+
+# -- what a new reader stumbled over ------------------------------------------------------------
+
+
+def refused(done, *texts):
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert "unexpected" not in done.stderr
+    for text in texts:
+        assert text in done.stderr
+
+
+@pytest.mark.parametrize("name", ["topdown@0.1", "safetab-p@1/2"])
+def test_only_swaps_take_a_rate(spec, name):
+    refused(spec("compare", name, "topdown"), "has no swap rate")
+    refused(spec("show", name), "has no swap rate")
+
+
+def test_composing_says_what_it_assumes(spec):
+    text = spec("compose", "topdown", "phsafe").stdout
+    assert "Assumes that the releases use independent randomness" in text
+    found = data(spec("compose", "topdown", "phsafe", "--json"))
+    assert any("independent randomness" in one for one in found["assumes"])
+    refused(spec("compose", "topdown", "phsafe", "--shared"), "share randomness", "joint law")
+
+
+def test_composing_hints_at_a_tighter_conversion_of_swaps(spec):
+    parts = ("topdown", "psa-2010", "--touched", 1)
+    found = data(spec("compose", *parts, "--json"))
+
+    def amount(one):
+        return float(Fraction(one["budget"]["amount"]["of"]))
+
+    # 15.29 + epsilon^2/2, and 15.29 + (epsilon/2) tanh(epsilon), with epsilon = 19.0021.
+    assert amount(found["specification"]) == pytest.approx(15.29 + 19.00207**2 / 2, abs=1e-3)
+    assert amount(found["tighter"]) == pytest.approx(15.29 + 19.00207 / 2, abs=1e-3)
+    assert "Told tighter" in spec("compose", *parts).stdout
+    assert "24.7911 per person record" in spec("compose", *parts).stdout
+    assert data(spec("compose", "topdown", "phsafe", "--json"))["tighter"] is None
+
+
+def test_a_missing_factor_is_asked_for_as_an_option(spec):
+    refused(spec("compose", "topdown", "safetab-h"), "--touched")
+    told = spec("compare", "psa-2010", "topdown").stdout
+    assert "--touched" in told
+    assert "--records" in told
+    assert "`" not in told
+    reasons = json.dumps(data(spec("compare", "psa-2010", "topdown", "--json"))["reasons"])
+    assert "--touched" in reasons
+    assert "`touched`" not in reasons
+
+
+def test_the_options_that_are_asked_for_exist(spec):
+    told = spec("compare", "safetab-p", "safetab-h", "--records", 5).stdout
+    assert "--same-sizes" in told
+    told = spec("compare", "safetab-p", "safetab-h", "--records", 5, "--same-sizes").stdout
+    assert "one household has at most 5 person records" in told
+    assert "--same-sizes" not in told
+    catalog.accounting("topdown", "one-copy").write(Path("own.yaml"))
+    assert "--copies" in spec("compare", "topdown", "own.yaml").stdout
+    found = data(spec("compare", "topdown", "own.yaml", "--copies", 1, "--json"))
+    assert found["verdict"] == "stronger"
+
+
+def test_nothing_is_written_into_a_folder_that_is_not_there(spec, tmp_path):
+    refused(spec("registry", "topdown-pl", "--out", "missing/x.yaml"), "--out", "no folder")
+    refused(spec("show", "topdown-pl", "--html", "missing/x.html"), "--html", "no folder")
+    assert not (tmp_path / "missing").exists()
+
+
+def test_what_was_read_is_not_overwritten(spec, tmp_path):
+    text = spec("show", "safetab-p", "--yaml").stdout
+    (tmp_path / "own.yaml").write_text(text)
+    about = (
+        "name: Own\ndata_curators: [Office]\nintended_use: Planning.\ndescription: Counts.\n"
+        "data_product_region: Here\npublication_date: '2026-01-31'\n"
+    )
+    (tmp_path / "about.yaml").write_text(about)
+    refused(spec("show", "own.yaml", "--html", "./own.yaml"), "is what was read")
+    for target in ("own.yaml", "about.yaml"):
+        done = spec("registry", "own.yaml", "--metadata", "about.yaml", "--out", target)
+        refused(done, "is what was read")
+    assert (tmp_path / "own.yaml").read_text() == text
+    assert (tmp_path / "about.yaml").read_text() == about
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("compose", "psa-2010", "psa-2010@0.04", "--delta", "1e-10"), "--delta"),
+        (("show", "topdown", "--json", "--yaml"), "--yaml"),
+        (("show", "topdown", "--json", "--html", "x.html"), "--html"),
+        (("table", "2.0"), "Tables 2 to 5"),
+        (("table", "two"), "Tables 2 to 5"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(spec, arguments, text):
+    refused(spec(*arguments), text)
+
+
+def test_budgets_are_rounded_up_everywhere(spec):
+    name = "psa-2020-state-county"
+    assert "epsilon = 19.3609 " in spec("show", name).stdout
+    assert "epsilon 19.3609 " in spec("psa", "--stratum", 13475623, "--rate", "0.05").stdout
+    table = spec("table", 5).stdout
+    assert "19.3608" in table
+    assert "rounded to the nearest here" in table
+
+
+def test_rates_that_cannot_be_told_are_not_told_as_0_and_1(spec):
+    found = data(spec("invert", "--stratum", 10, "--epsilon", 800, "--json"))
+    assert 0 < found["rates"][0] < found["rates"][1] < 1
+    assert len(found["notes"]) == 2
+    assert "may be finite" in spec("psa", "--stratum", 10, "--rate", 1).stdout

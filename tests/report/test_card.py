@@ -259,3 +259,21 @@ def test_the_card_opens_in_a_browser_without_a_complaint(chromium: str, tmp_path
     assert done.returncode == 0, done.stderr
     assert re.findall(r".*CONSOLE.*", done.stderr) == []
     assert "Not protected" in done.stdout
+
+
+def test_rounding_is_a_note_and_no_condition() -> None:
+    entry = catalog.entry("das-2020")
+    text = Outline(card(entry.specification, title="x", entry=entry)).text
+    conditions, _, rest = text.partition("Only if")[2].partition("Not protected")
+    assert "before rounding" not in conditions
+    assert "before rounding" in rest.partition("To know, and sources")[2]
+
+
+def test_derived_figures_are_not_ascribed_to_a_publication() -> None:
+    entry = catalog.entry("das-2020")
+    text = Outline(card(entry.specification, title="x", entry=entry)).text
+    others = text.partition("Other accountings")[2]
+    assert "derived from Bailie, Gong and Meng, Table 3" in others
+    assert "Proof of the rule" in others
+    for one in other_ways(catalog.specification("psa-2010"), distance=2):
+        assert one.source.startswith("derived")

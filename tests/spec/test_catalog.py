@@ -162,8 +162,44 @@ def test_unbounded_accountings_are_told_as_such():
 
 
 def test_printed_figures_say_when_they_are_rounded():
-    conditions = catalog.specification("topdown-pl-units").budget.conditions
-    assert any("0.074944 before rounding" in one for one in conditions)
+    for name in ("topdown-pl-units", "topdown", "das-2020"):
+        entry = catalog.entry(name)
+        assert any("0.074944 before rounding" in one for one in entry.notes)
+        assert "0.074944 before rounding" in entry.registry.notes if entry.registry else True
+        # A remark on rounding is no condition of the promise.
+        assert not any("rounding" in one for one in entry.specification.budget.conditions)
+
+
+@pytest.mark.parametrize("name", catalog.names())
+def test_no_figure_is_ascribed_to_a_publication_that_does_not_print_it(name):
+    entry = catalog.entry(name)
+    printed = {Fraction(one.value) for one in entry.printed if one.quantity == "rho2"}
+    for told in (entry.specification, *(one.specification for one in entry.alternatives)):
+        source, amount = told.budget.source, told.budget.amount
+        if "Bailie" not in source or isinstance(amount, LogRational) or amount.of in printed:
+            continue
+        assert source.startswith("derived from "), source
+        assert source.count("derived from") == 1
+
+
+def test_derived_figures_keep_the_status_of_their_rule():
+    entry = catalog.entry("das-2020")
+    assert not entry.specification.budget.source.startswith("derived")
+    derived = {one.name: one for one in entry.alternatives}
+    assert derived["moving-person"].specification.budget.source.startswith("derived from ")
+    assert derived["moving-person"].status == "published"
+    assert "the rule is published" in derived["moving-person"].describe()
+    swap = catalog.accounting("psa-2010", "one-copy").budget
+    assert swap.source == "derived from Bailie, Gong and Meng, Theorem 1"
+    # 12.66 is the sum of two printed figures, and not printed itself.
+    assert catalog.specification("topdown-dhc").budget.source.startswith("derived from ")
+
+
+def test_only_swaps_have_a_rate():
+    with pytest.raises(BadInput, match="has no swap rate"):
+        catalog.entry("topdown", Fraction(1, 10))
+    with pytest.raises(BadInput, match="has no swap rate"):
+        catalog.specification("safetab-p", rate=Fraction(1, 10))
 
 
 # -- swaps --------------------------------------------------------------------------------------

@@ -56,6 +56,46 @@ def test_the_inversion_tells_both_rates_and_what_they_move() -> None:
         psa.invert(10, 1)
 
 
+def test_rates_too_near_to_0_or_1_are_not_told_as_0_and_1() -> None:
+    for epsilon in (36.5, 40.0, 800.0):
+        told = psa.invert(10, epsilon)
+        assert 0 < told.rates[0] < told.rates[1] < 1
+        assert max(told.low.epsilon, told.high.epsilon) <= epsilon + 1e-9
+        text = "\n".join(told.describe())
+        assert "too near to 1 to be told exactly" in text
+        assert "rate 0.0000%" not in text
+        assert "rate 100.0000%" not in text
+        assert told.as_data()["notes"] == told.notes
+    assert len(psa.invert(10, 800.0).notes) == 2
+    assert psa.invert(10, 3).notes == []
+
+
+def test_one_rate_is_told_once() -> None:
+    text = psa.invert(10, psa.minimum_epsilon(10)).describe()
+    assert sum(line.startswith("rate ") for line in text) == 1
+    assert "at one rate only" in text[0]
+
+
+def test_without_a_stratum_there_is_nothing_to_choose() -> None:
+    (text,) = psa.invert(0, 1.0).describe()
+    assert "Every rate has epsilon 0" in text
+    assert "two rates" not in text
+
+
+def test_infinite_bounds_are_upper_limits_only() -> None:
+    told = psa.account(10, Fraction(1))
+    assert "the exact loss may be finite" in "\n".join(told.describe())
+    assert told.as_data()["notes"]
+    assert psa.account(10, Fraction(1, 2)).notes == []
+
+
+def test_shown_budgets_are_rounded_up() -> None:
+    """ln of 13,475,624 times 19 is 19.360842: catalog and account show the same number."""
+    told = psa.account(13_475_623, "0.05")
+    assert "epsilon 19.3609 (published" in told.describe()[1]
+    assert "certifies for this stratum is 1.1990" in psa.account(10, "0.05").describe()[4]
+
+
 def test_the_words_say_what_a_budget_is_given() -> None:
     text = "\n".join(psa.account(10, Fraction(1, 20)).describe())
     for word in ("published", "ours, proved here", "exact publication", "universe", "rho^2"):

@@ -146,3 +146,27 @@ def test_impossible_arguments_are_refused() -> None:
     ):
         with pytest.raises(BadInput):
             call()
+
+
+@pytest.mark.parametrize("half", ["1/2", "0.5", Fraction(1, 2)])
+def test_rates_are_exact_numbers_or_their_text(half: Fraction | str) -> None:
+    expected = psa.theorem_1(10, Fraction(1, 2))
+    assert psa.theorem_1(10, half) == expected
+    assert psa.sharpened(10, half) == psa.sharpened(10, Fraction(1, 2))
+    assert psa.account(10, half).theorem_1 == expected
+    assert psa.permutation_weights(3, half) == psa.permutation_weights(3, Fraction(1, 2))
+    assert psa.largest_stratum_for(3, half) == 19
+    assert psa.variable_rates(10, half, "3/4") == psa.variable_rates(10, "0.5", Fraction(3, 4))
+
+
+@pytest.mark.parametrize("wrong", [0.5, True, None, "half", "1/0", "3/2", -1])
+def test_other_rates_are_refused_in_words(wrong: object) -> None:
+    for ask in (
+        lambda rate: psa.theorem_1(10, rate),
+        lambda rate: psa.account(10, rate),
+        lambda rate: psa.permutation_weights(3, rate),
+        lambda rate: psa.binary_loss((2, 2), rate),
+        lambda rate: psa.moved_probability(10, rate),
+    ):
+        with pytest.raises(BadInput, match="swap rate"):
+            ask(wrong)

@@ -118,7 +118,14 @@ def test_no_budget_stands_alone(number):
     json.dumps(found.as_dict())
 
 
-@pytest.mark.parametrize("number", [1, 6, 0])
+@pytest.mark.parametrize("number", [2, 3, 4, 5])
+def test_a_table_says_how_it_rounds(number):
+    found = table(number)
+    assert "to the nearest here" in found.describe()
+    assert any("to the nearest here" in note for note in found.as_dict()["notes"])
+
+
+@pytest.mark.parametrize("number", [1, 6, 0, 2.0, "2", True])
 def test_other_tables_are_refused(number):
     with pytest.raises(BadInput, match="2 to 5"):
         table(number)

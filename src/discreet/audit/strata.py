@@ -59,10 +59,8 @@ PROMISE: dict[str, Any] = {
         "in every stratum, the number of households with each swapped value",
     ],
 }
-PER = (
-    f"per {PROMISE['unit']} ({PROMISE['input_premetric']}; {PROMISE['output_premetric']}), given "
-    f"exact publication of: {'; '.join(PROMISE['invariants'])}"
-)
+PER = "per {unit} ({input_premetric}; {output_premetric})".format(**PROMISE)
+GIVEN = f"given exact publication of: {'; '.join(PROMISE['invariants'])}"
 
 
 @dataclass(frozen=True)
@@ -123,10 +121,10 @@ class StrataAudit:
             "a loss of 0 there means no protection",
             f"largest stratum {self.largest_stratum:,}, largest in which something can change "
             f"{self.largest_open_stratum:,}: epsilon {_up(published.upper_bound())} by Theorem 1, "
-            f"{_up(sharpened.upper_bound())} by the sharpened bound ({psa.SHARPENED}), {PER}",
-            f"the loss is between {_down(self.loss_at_least)} and {_up(self.loss_at_most)}, per "
-            f"{PROMISE['unit']} ({PROMISE['output_premetric']}); it is known exactly for the strata "
-            f"of {self.known_households:,} households",
+            f"{_up(sharpened.upper_bound())} by the sharpened bound ({psa.SHARPENED}), "
+            f"{PER}, {GIVEN}",
+            f"the loss is between {_down(self.loss_at_least)} and {_up(self.loss_at_most)}, {PER}; "
+            f"it is known exactly for the strata of {self.known_households:,} households",
             FUNCTIONS_OF_INVARIANTS,
         ]
 

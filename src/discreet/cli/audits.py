@@ -25,6 +25,11 @@ _PER: dict[str, Any] = {
     ],
 }
 
+NOT_THIS = " (a budget in pure epsilon, not of this loss)"
+
+#: Exact forms longer than this are not printed.
+LONGEST = 60
+
 audits = typer.Typer(
     name="audit",
     help="Compute what a mechanism really loses, from its law rather than from its promise.",
@@ -113,9 +118,11 @@ def _output(name: str, delta: str | None, order: str | None) -> OutputPremetric:
 
 def _lines(found: MarginAudit) -> list[str]:
     loss, witness = found.loss, found.loss.witness
-    form = f" = {_short(str(loss.exact))}" if loss.exact is not None and loss.exact != 0 else ""
+    exact = "" if loss.exact is None or loss.exact == 0 else str(loss.exact)
+    form = f" = {exact}" if 0 < len(exact) <= LONGEST else ""
+    elsewhere = " (exact form: --json)" if len(exact) > LONGEST else ""
     per = f" per {_PER['unit']}"
-    lines = [f"loss        {_shown(float(loss.bounds))}{form}{per}"]
+    lines = [f"loss        {_shown(float(loss.bounds))}{form}{per}{elsewhere}"]
     unit = found.output.properties.unit
     if unit in ("rho2", "mu2"):
         lines.append(f"{unit:<12}{_shown(float(loss.bounds.squared()))}{per}")
@@ -137,9 +144,6 @@ def _lines(found: MarginAudit) -> list[str]:
     if witness.distance.order is not None:
         lines.append(f"order       {witness.distance.order:.6g}")
     return lines
-
-
-NOT_THIS = " (a budget in pure epsilon, not of this loss)"
 
 
 def _judged(found: MarginAudit) -> str:
@@ -215,10 +219,6 @@ def _finite(value: float) -> float | None:
 
 def _shown(value: float) -> str:
     return "infinite" if value == inf else f"{value:.6f}"
-
-
-def _short(form: str) -> str:
-    return form if len(form) <= 60 else f"a form of {len(form)} characters, see --json"
 
 
 def add_to(app: typer.Typer) -> None:

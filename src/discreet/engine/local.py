@@ -257,16 +257,18 @@ class Engine:
         path: Path,
         order_by: Sequence[str] = (),
         columns: Mapping[str, str] | None = None,
+        number: str | None = None,
     ) -> None:
         """Write one Parquet file in one step, rows in the order of `order_by`.
 
-        `columns` maps names in the file to columns of the frame; None writes all.
+        `columns` maps names in the file to columns of the frame; None writes all. `number`
+        names a column to add in front, with the 1-based position of each row.
         """
         options = (
             f"format parquet, compression zstd, row_group_size {ROW_GROUP}, "
             f"kv_metadata {{discreet_format_version: '{FORMAT_VERSION}'}}"
         )
-        self._copy(frame, path, order_by, columns, options)
+        self._copy(frame, path, order_by, columns, options, number)
 
     def write_csv(
         self,
@@ -285,13 +287,16 @@ class Engine:
         order_by: Sequence[str],
         columns: Mapping[str, str] | None,
         options: str,
+        number: str | None = None,
     ) -> None:
         relation = self._relation(frame)
         if order_by:
             relation = relation.order(_order(order_by))
         if columns is not None:
-            listed = (f"{_quoted(old)} as {_quoted(new)}" for new, old in columns.items())
+            listed = [f"{_quoted(old)} as {_quoted(new)}" for new, old in columns.items()]
             relation = relation.project(", ".join(listed))
+        if number is not None:
+            relation = relation.project(f"row_number() over () as {_quoted(number)}, *")
         # The view is dropped again: a connection must not keep names of finished work.
         view = next(self._names)
         with atomic_file(path) as temporary, _guarded(f"writing {path.name}"):

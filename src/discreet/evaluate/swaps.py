@@ -93,7 +93,7 @@ def study_swaps(
     look = _Look(census, read_people(census, group, (level, errors_at)), level, errors_at)
     results = []
     for done, (name, made) in enumerate(todo):
-        say(0.1 + 0.9 * done / len(todo), f"{name}, {float(made.rate):.3g} of households")
+        say(0.1 + 0.9 * done / len(todo), f"{name}, rate {100 * float(made.rate):.3g} %")
         results.append(look.result(name, made, [seed + run for run in range(runs)], threads))
     people = look.people
     return SwapStudy(

@@ -59,6 +59,11 @@ def write_records(census: Census, folder: Path, records: Frame | None = None) ->
     """
     engine, block, own = census.engine, census.schema.block, unit_columns(census)
     units, order = census.table("units"), [block, *own]
+    if census.persons is None:
+        columns = {name: name for name in order}
+        engine.write_parquet(units, folder / "units.parquet", order, columns, number="unit_id")
+        write_places(census, folder)
+        return
     if census.linked:
         members = unit_records(census) if records is None else records
         units, order = units.join(members, on="unit_id", how="left"), [*order, "record"]

@@ -44,7 +44,11 @@ LONGEST = 48
 
 @dataclass(frozen=True)
 class Told:
-    """The same promise in another output premetric: weaker, and never to be added to the first."""
+    """The same promise in another output premetric: weaker, and never to be added to the first.
+
+    The amount is made from the budget by the rule that `source` names; `status` is that of
+    the rule and the budget together. Nobody need have printed it.
+    """
 
     how: str
     amount: str
@@ -151,7 +155,7 @@ def other_ways(specification: Specification, distance: int = 1) -> list[Told]:
             Told(
                 "rho, the number per unit of distance",
                 _root(budget.amount.upper_bound()),
-                "square root of rho^2",
+                "derived: square root of rho^2",
                 budget.status,
             )
         )
@@ -177,7 +181,7 @@ def _told(
     except NoConversion:
         return None
     source = found.source.removeprefix(f"{specification.budget.source}; ")
-    return Told(how, found.describe().rpartition("= ")[2], source, found.status)
+    return Told(how, found.describe().rpartition("= ")[2], f"derived by {source}", found.status)
 
 
 def _root(value: Fraction) -> str:

@@ -177,7 +177,7 @@ def errors_figure(study: SwapStudy) -> Figure:
             labels_of(study),
             f"error of the count of a group in a {area}, after minus before",
         ),
-        f"each box holds half of the {words.count(len(study.counts))} areas (all runs together), "
+        f"each box holds the middle half of {words.count(len(study.counts))} areas (all runs), "
         "its whiskers 9 of 10, the line in it is the median. Over all areas the errors of a group "
         "add up to zero: swapping moves people, it makes none.",
         ("method", "rate", *labels_of(study)),

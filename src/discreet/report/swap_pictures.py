@@ -268,7 +268,7 @@ def boxes(methods: Sequence[tuple[str, Floats]], groups: Sequence[str], under: s
     # Whiskers must fit; areas beyond them are not drawn.
     ends = [np.abs(np.quantile(values, (BOX[0], BOX[-1]), axis=0)) for _, values in methods]
     reach = max(1.0, *(float(found.max()) for found in ends))
-    ticks = round_ticks(-reach, reach, 4)
+    ticks = round_ticks(-reach, reach, 6)
     for number, (_, values) in enumerate(methods):
         across = panels.frame(number, (-reach, reach), ticks, axis)
         for row, name in enumerate(groups):

@@ -24,7 +24,7 @@ from discreet.spec.catalog.entry import (
     Unbounded,
 )
 from discreet.spec.catalog.files import UnknownSystem, shared, system
-from discreet.spec.catalog.sources import derived, is_printed
+from discreet.spec.catalog.sources import derived, is_printed, once
 from discreet.spec.compose import Composition, compose
 from discreet.spec.inputs import hamming_of_multisets, symmetric_difference
 from discreet.spec.invariants import Invariant, MarginalTable
@@ -60,9 +60,11 @@ def promise(name: str, reading: Reading = AS_PRINTED) -> Composition:
     A sum that no source prints is not ascribed to one: it says what it is derived from.
     """
     made = _promise(name, reading)
-    if not isinstance(system(name).basis, Composed) or is_printed(name, made.specification):
+    if not isinstance(system(name).basis, Composed):
         return made
-    return Composition(_derived(made.specification), made.weakenings)
+    told, source = made.specification, made.specification.budget.source
+    source = once(source) if is_printed(name, told) else derived(source)
+    return Composition(_with_budget(told, {"source": source}), made.weakenings)
 
 
 @lru_cache(maxsize=256)

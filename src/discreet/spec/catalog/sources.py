@@ -16,8 +16,12 @@ def derived(source: str) -> str:
     >>> derived("one; derived from one; two")
     'derived from one; two'
     """
-    each = dict.fromkeys(one.removeprefix(DERIVED) for one in source.split("; "))
-    return DERIVED + "; ".join(each)
+    return DERIVED + once(source)
+
+
+def once(source: str) -> str:
+    """Return each source once, without a mark of what was derived."""
+    return "; ".join(dict.fromkeys(one.removeprefix(DERIVED) for one in source.split("; ")))
 
 
 def is_printed(name: str, specification: Specification) -> bool:

@@ -1,0 +1,168 @@
+"""Commands that measure what protection does to data."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli.console import Json, guarded, print_json, progress
+from discreet.errors import BadInput
+
+if TYPE_CHECKING:
+    from discreet.census import Schema
+    from discreet.evaluate import Direction, SwapStudy
+    from discreet.mechanisms import Mechanism
+
+evaluations = typer.Typer(
+    name="evaluate",
+    help="Measure what protection does to data, on simulated data.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+RATES = ["0.02", "0.1"]
+
+
+@evaluations.callback()
+def start() -> None:
+    """Measure what protection does to data, on simulated data."""
+
+
+@evaluations.command(
+    epilog="Example: discreet evaluate swap census --out swaps.html --preset paper"
+)
+@guarded
+def swap(
+    census: Annotated[Path, typer.Argument(help="Folder of a simulated census.")],
+    out: Annotated[Path, typer.Option(help="HTML file for the report.")],
+    rate: Annotated[
+        list[str], typer.Option(help="Share of households to swap; may be given several times.")
+    ] = RATES,
+    preset: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="paper, published-code, high-variance, public-docs-2010 or record-swapping; may "
+            "be given several times. Default: all of them."
+        ),
+    ] = None,
+    config: Annotated[
+        list[Path] | None,
+        typer.Option(help="Also the mechanism of a configuration, at these rates."),
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each; two or more for variance.")] = 2,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first run.")] = 1,
+    group: Annotated[str, typer.Option(help="Column of persons to group them by.")] = "race_group",
+    level: Annotated[str, typer.Option(help="Level of areas to take the entropy of.")] = "tract",
+    errors_at: Annotated[str, typer.Option(help="Level of areas to count in.")] = "county",
+    as_json: Json = False,
+) -> None:
+    """Swap pairs of households of a simulated census, and report what it does.
+
+    Entropy of areas, who is targeted, errors of counts and variance between runs, beside
+    the directions that Ballesteros et al. (2025) report. The last line printed is the path
+    of the report. With --config and without --preset, configurations only.
+    """
+    if not out.resolve().parent.is_dir() or out.is_dir():
+        raise BadInput(f"--out: {out.name} must be a file in a folder that exists.")
+    rates = _rates(rate)
+    with progress() as shown:
+        shown(0.0, "starting")
+        from discreet.census import Census
+        from discreet.evaluate import directions, study_swaps
+        from discreet.report import write_swap_report
+
+        opened = Census.open(census)
+        study = study_swaps(
+            opened,
+            _mechanisms(opened.schema, preset or [], config or [], rates),
+            runs,
+            seed,
+            group=group,
+            level=level,
+            errors_at=errors_at,
+            threads=os.cpu_count() or 1,
+            progress=shown,
+        )
+        found = directions(study)
+        write_swap_report(out, study)
+    if as_json:
+        print_json({"report": str(out), **study.as_data(), "directions": _as_data(found)})
+        return
+    for line in _lines(study, found):
+        print(line)
+    print(out)
+
+
+def _rates(texts: list[str]) -> list[str]:
+    """Return the rates in ascending order, each once."""
+    try:
+        rates = {Fraction(text) for text in texts}
+    except (ValueError, ZeroDivisionError):
+        rates = {Fraction(0)}
+    if not all(0 < rate < 1 for rate in rates):
+        raise BadInput("--rate: must be a number between 0 and 1, like 0.02 or 1/50.")
+    return [str(rate) for rate in sorted(rates)]
+
+
+def _mechanisms(
+    schema: Schema, presets: list[str], configs: list[Path], rates: list[str]
+) -> dict[str, list[Mechanism]]:
+    from discreet.evaluate import SWAP_METHODS, swap_methods
+    from discreet.mechanisms import mechanism
+    from discreet.run import read_config
+
+    names = presets if presets or configs else list(SWAP_METHODS)
+    made = swap_methods(schema, names, rates)
+    for path in configs:
+        asked = read_config(path)
+        if path.stem in made:
+            raise BadInput(f"--config: two methods would be called {path.stem}. Rename the file.")
+        made[path.stem] = [
+            mechanism(asked.mechanism, schema, {**asked.parameters, "rate": rate}) for rate in rates
+        ]
+    return made
+
+
+def _as_data(found: tuple[Direction, ...]) -> list[dict[str, Any]]:
+    return [
+        {
+            "direction": direction.name,
+            "statement": direction.statement,
+            "section": direction.section,
+            "found": {
+                one.method: {"answer": one.answer, "numbers": one.told}
+                for one in direction.findings
+            },
+        }
+        for direction in found
+    ]
+
+
+def _lines(study: SwapStudy, found: tuple[Direction, ...]) -> list[str]:
+    """Return, for each method, how many directions came out as published and which did not."""
+    lines = []
+    width = max(map(len, study.methods))
+    for method in study.methods:
+        judged = [
+            (direction.name, finding)
+            for direction in found
+            for finding in direction.findings
+            if finding.method == method
+        ]
+        same = sum(finding.answer == "same" for _, finding in judged)
+        lines.append(f"{method:{width}}  {same} of {len(judged)} directions as published")
+        lines += [
+            f"{'':{width}}  {name}: {finding.answer} ({finding.told})"
+            for name, finding in judged
+            if finding.answer != "same"
+        ]
+    return lines
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.add_typer(evaluations)
