@@ -131,7 +131,7 @@ def _lines(found: MarginAudit) -> list[str]:
         f"theorem 1   {published}{per}{_judged(found)}",
         f"sharpened   {sharpened}{per}{'' if found.theorem_1_holds is not None else NOT_THIS}",
         f"input       {_PER['input_premetric']}: records changed",
-        f"exact       {'; '.join(_PER['invariants'])}",
+        f"invariants  {'; '.join(_PER['invariants'])}",
         f"output      {found.output.name}: {found.output.definition}",
         f"tables      {found.tables}",
     ]

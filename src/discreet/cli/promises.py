@@ -111,7 +111,9 @@ def in_short(specification: Specification) -> str:
     from discreet.spec import catalog
 
     budget = specification.budget
-    return f"{catalog.budget_line(specification)}; {budget.source}; the rule is {budget.status}."
+    return (
+        f"{catalog.budget_line(specification)}; from {budget.source}; the rule is {budget.status}."
+    )
 
 
 # -- texts and files ----------------------------------------------------------------------------

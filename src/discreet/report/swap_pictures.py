@@ -163,7 +163,9 @@ class Panels:
 
     def __init__(self, titles: Sequence[str], rows: Sequence[str], columns: int = 3) -> None:
         self.titles, self.rows, self.columns = titles, rows, min(columns, len(titles))
-        self.left, self.gap, self.step, self.head, self.foot = 104.0, 22.0, 22.0, 34.0, 26.0
+        # Names of rows stand left of the first panel, at about 7 pixels a letter.
+        self.left = max(104.0, 7 * max(map(len, rows)) + 16)
+        self.gap, self.step, self.head, self.foot = 22.0, 22.0, 34.0, 26.0
         self.wide = (WIDTH - self.left - 14 - self.gap * (self.columns - 1)) / self.columns
         self.wide = min(self.wide, 360.0)
         self.tall = self.step * len(rows)

@@ -69,7 +69,7 @@ def render_swaps(study: SwapStudy) -> str:
             groups=figures.groups_figure(study),
             sizes=figures.sizes_figure(study),
             mixed=figures.mixed_figure(study),
-            trades=_trades(study),
+            trades=trades_of(study),
             errors=figures.errors_figure(study),
             relative=figures.relative_figure(study),
             totals_kept=not any(
@@ -139,7 +139,7 @@ def _same(study: SwapStudy, found: Sequence[Direction]) -> dict[str, int]:
     }
 
 
-def _trades(study: SwapStudy) -> list[Trade]:
+def trades_of(study: SwapStudy) -> list[Trade]:
     """Return who traded places with whom at the highest rate, all runs together."""
     classes = (*labels_of(study), "several")
     trades = []

@@ -209,7 +209,8 @@ def change_premetric(
         raise NotAllowed("a factor of your own needs a reason, which is kept with the budget.")
     if factor <= 0:
         raise NotAllowed("the factor must be positive.")
-    text = f"factor {factor} from {origin.name} to {to.name}: {because}"
+    change = "" if origin.name == to.name else f" from {origin.name} to {to.name}"
+    text = f"factor {factor}{change}: {because}"
     budget = specification.budget.scaled(factor, text)
     return specification.model_copy(update={"input_premetric": to, "budget": budget})
 

@@ -1,0 +1,195 @@
+"""The page of a study of swaps says what it must, shows its numbers, and stands alone."""
+
+import dataclasses
+import re
+import stat
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.census import SIMULATED
+from discreet.engine import Engine
+from discreet.evaluate import SwapStudy, directions, study_swaps, swap_methods
+from discreet.report import render_swaps, write_swap_report
+from discreet.report import swap_figures as figures
+from discreet.report.swaps import MARKS, told, trades_of
+from towns import make_town, town_census
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+FIGURES = (
+    figures.entropy_figure,
+    figures.parts_figure,
+    figures.groups_figure,
+    figures.sizes_figure,
+    figures.mixed_figure,
+    figures.errors_figure,
+    figures.relative_figure,
+    figures.variance_figure,
+)
+
+
+class Outline(HTMLParser):
+    """Collect text, ids and attributes, and complain about tags that do not match."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.tags: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self.open == [], f"never closed: {self.open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture(scope="module")
+def study() -> SwapStudy:
+    census = town_census(Engine(threads=1), make_town(300, tracts=5, seed=4))
+    made = swap_methods(census.schema, ["paper", "published-code"], ["1/20", "1/5"])
+    return study_swaps(census, made, errors_at="tract")
+
+
+@pytest.fixture(scope="module")
+def page(study: SwapStudy) -> str:
+    return render_swaps(study)
+
+
+@pytest.fixture(scope="module")
+def outline(page: str) -> Outline:
+    return Outline(page)
+
+
+def test_the_reader_is_told_what_this_is(outline: Outline) -> None:
+    assert SIMULATED.split(": ")[1].rstrip(".") in outline.text
+    assert "As found: directions are computed from these runs, and none is asserted" in outline.text
+    assert "not any office's own algorithm" in outline.text
+    assert "No finite privacy budget exists" in outline.text
+    assert "Ballesteros" in outline.text
+
+
+def test_every_direction_is_shown_with_its_answer_and_numbers(study, outline) -> None:
+    found = directions(study)
+    assert len(found) == 12
+    for direction in found:
+        assert direction.statement[1:] in outline.text
+        for finding in direction.findings:
+            mark = f"{MARKS[finding.answer][0]} {finding.answer}"
+            shown = " ".join(told(finding.told).split())
+            assert f"{mark} {shown}" in outline.text
+    same = sum(d.findings[0].answer == "same" for d in found)
+    assert f"paper: {same} of 12 the same." in outline.text
+
+
+def test_an_answer_that_changes_changes_the_page(study, page) -> None:
+    high = dataclasses.replace(study, entropy=study.entropy + 5)
+    assert "✗ not the same" in render_swaps(high)
+    assert render_swaps(high) != page
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda f: f.__name__)
+def test_every_picture_has_its_numbers_and_words(study, outline, figure) -> None:
+    drawn = figure(study)
+    assert 'role="img" aria-label="' in drawn.picture
+    assert not re.search(r"(nan|inf)\b", drawn.picture)
+    assert drawn.rows
+    assert all(len(row) == len(drawn.columns) for row in drawn.rows)
+    assert drawn.title in outline.text
+    for method in study.methods:
+        assert any(method in row[0] for row in drawn.rows)
+
+
+def test_as_many_tables_as_pictures_and_more(outline: Outline) -> None:
+    assert outline.tags.count("svg") == len(FIGURES)
+    assert outline.tags.count("figure") == outline.tags.count("figcaption") == len(FIGURES)
+    assert outline.tags.count("table") >= len(FIGURES) + 3
+
+
+def test_ids_are_unique_and_links_lead_somewhere(outline: Outline) -> None:
+    ids = [value for name, value in outline.attributes if name == "id"]
+    assert len(set(ids)) == len(ids)
+    links = [value for name, value in outline.attributes if name == "href"]
+    assert all(link == "data:," or link[1:] in ids for link in links)
+
+
+def test_the_page_needs_nothing_from_outside(page: str) -> None:
+    assert not re.search(r"https?://|<script|@import|url\(|src=", page)
+
+
+def test_the_numbers_of_a_figure_are_those_of_the_study(study: SwapStudy) -> None:
+    (first, *_) = figures.entropy_figure(study).rows
+    result = study.results[0]
+    assert first[:2] == ("paper", "5 %")
+    assert float(first[3]) == pytest.approx(result.mean(lambda run: run.entropy), abs=5e-5)
+    sizes = figures.sizes_figure(study).rows
+    assert float(sizes[0][2]) == pytest.approx(study.everybody.mean_size, abs=5e-3)
+    shares = [float(cell.split()[0].strip("<")) for cell in sizes[0][3:]]
+    assert sum(shares) == pytest.approx(100, abs=0.5)
+    trade = np.array([[n for n, _ in row] for _, row in trades_of(study)[0].pairs])
+    assert trade.sum() == sum(run.targets.households for run in study.of("paper")[-1].runs)
+
+
+def test_one_run_and_a_group_outside_households_can_be_drawn(study: SwapStudy) -> None:
+    results = tuple(
+        dataclasses.replace(result, runs=result.runs[:1], variance=None) for result in study.results
+    )
+    nobody = dataclasses.replace(study.everybody, persons=study.everybody.persons * [0, *[1] * 6])
+    page = render_swaps(dataclasses.replace(study, results=results, everybody=nobody))
+    assert "One run has no variance" in Outline(page).text
+
+
+def test_minus_signs_and_percentages_are_printed_well() -> None:
+    assert told("-0.5 at 10 %, 3% of record-9") == "−0.5 at\u00a010\u00a0%, 3\u00a0% of record-9"
+
+
+def test_everybody_may_read_it(study: SwapStudy, tmp_path: Path) -> None:
+    path = write_swap_report(tmp_path / "report.html", study)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+@pytest.mark.needs_browser
+def test_it_opens_without_a_complaint_in_both_schemes(chromium, page, tmp_path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(page, encoding="utf-8")
+    shots = []
+    for scheme in (0, 1):  # dark, light
+        shot = tmp_path / f"{scheme}.png"
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+        flags += ["--disable-background-networking", "--disable-component-update"]
+        flags += ["--disable-sync", "--enable-logging=stderr", "--window-size=1280,3000"]
+        flags += [f"--user-data-dir={tmp_path / 'user'}", f"--screenshot={shot}"]
+        flags += [f"--blink-settings=preferredColorScheme={scheme}"]
+        done = subprocess.run(
+            [chromium, *flags, file.as_uri()],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "CONSOLE" not in done.stderr
+        shots.append(shot.read_bytes())
+    assert min(map(len, shots)) > 100_000
+    assert shots[0] != shots[1]
