@@ -36,6 +36,7 @@ COMMANDS = [
     "spec registry",
     "spec schema",
     "audit exact",
+    "evaluate swap",
 ]
 
 

@@ -232,7 +232,7 @@ def _variance(study: SwapStudy, results: Sequence[SwapResult]) -> Judged:
     return [a < b for a, b in pairwise(found)], _by_rate(results, lambda r: f"{r.variance:.2f}")
 
 
-# -- helpers ------------------------------------------------------------------------------
+# -- what they share ------------------------------------------------------------------------------
 
 
 def rank_correlation(one: Floats, other: Floats) -> float:
