@@ -172,6 +172,9 @@ def test_resuming_equals_never_having_stopped(configure, name, tmp_path, monkeyp
     assert folder_bytes(tmp_path / "out") == whole
     assert (tmp_path / "work" / "draw").exists() == (name == "noisy-tables")
     assert not (tmp_path / "work" / "purged").exists()
+    kept = tmp_path / "work" / "internal.json"
+    assert kept.exists() == (name == "permutation-swapping")
+    assert not kept.exists() or kept.stat().st_mode & 0o777 == 0o600
     assert sorted(path.name for path in tmp_path.iterdir()) == ["census", "out", "run.yaml", "work"]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from discreet.census import Census, check_structure
 from discreet.engine import Engine
 from discreet.errors import BadInput, DiscreetError, InvariantBroken
-from discreet.files import folder_hash, locked, private_folder, remove_folder
+from discreet.files import folder_hash, locked, private_folder, remove_folder, write_text
 from discreet.mechanisms import (
     HEADER,
     MECHANISMS,
@@ -40,6 +40,9 @@ from discreet.run.state import (
 from discreet.spec import Specification
 
 DRAW = "draw"
+
+#: Figures that a draw leaves in the work folder when it is purged.
+INTERNAL = "internal.json"
 
 #: Told how much is done (0 to 1) and what comes now.
 Progress = Callable[[float, str], None]
@@ -309,6 +312,8 @@ def _publish(job: Job, ledger: Ledger, say: Progress) -> Release:
     if MECHANISMS[release.header.mechanism].confidential_draw:
         # Renamed first: half a draw must not be taken for a damaged one.
         if draw.exists():
+            if (draw / INTERNAL).exists():  # figures about the swap, for those inside
+                write_text(job.work / INTERNAL, (draw / INTERNAL).read_text(), 0o600)
             remove_folder(purged)
             draw.rename(purged)
         remove_folder(purged)
