@@ -1,5 +1,6 @@
 """Swapping of any variables, of units or persons: what it promises holds, exactly."""
 
+from collections import Counter
 from dataclasses import replace
 from itertools import permutations
 
@@ -8,8 +9,9 @@ import pytest
 from discreet.audit import verify, verify_mechanism
 from discreet.engine import Engine
 from discreet.errors import BadInput
-from discreet.mechanisms import mechanism
-from discreet.products import check_invariants
+from discreet.mechanisms import mechanism, protect
+from discreet.noise import trial
+from discreet.products import check_invariants, tabulate
 from discreet.spec import compare
 from worlds import register_census, us_census
 
@@ -106,3 +108,39 @@ def test_impossible_swaps_are_refused(parameters, says):
     asked = {"rate": "1/2", "match": [], "within": "county", **parameters}
     with pytest.raises(BadInput, match=says):
         mechanism("permutation-swapping", schema, asked)
+
+
+def test_every_product_of_one_release_agrees(tmp_path):
+    """All tables are made from one draw, so they cannot contradict each other."""
+    engine = Engine(threads=1)
+    people = [(20 + i, "12"[i % 2], ("01", "02", "07")[i % 3]) for i in range(40)]
+    homes = [(i % 4, "13"[i % 2], people[i : i + 1 + i % 3]) for i in range(30)]
+    census = us_census(engine, homes, blocks=4, per_county=2)
+    made = mechanism(
+        "permutation-swapping",
+        census.schema,
+        {"rate": "1/2", "match": [], "within": "state", "table": ["size", "tenure"]},
+    )
+    release = protect(made, census, trial(3), tmp_path / "release")
+    released = release.microdata(engine)
+
+    def totals(name, level):
+        counts = engine.rows(tabulate(released, name, level).select("area", "count"))
+        found = Counter()
+        for area, count in counts:
+            found[area] += count
+        return +found
+
+    counted = {table.name: table for table in released.schema.tables}
+    persons = [n for n, t in counted.items() if t.count == "persons" and not t.where]
+    households = [n for n, t in counted.items() if t.where == {"kind": ["occupied"]}]
+    for level in ("county", "block"):
+        told = [totals(name, level) for name in persons]
+        assert len(told) > 1
+        assert all(one == told[0] for one in told)
+    saturated = engine.read_parquet(tmp_path / "release" / "tables" / "saturated.parquet")
+    by_block = Counter()
+    for block, count in engine.rows(saturated.select("block", "count")):
+        by_block[block] += count
+    assert all(totals(name, "block") == by_block for name in households)
+    assert households
