@@ -274,7 +274,7 @@ def test_declared_invariants_hold(census_of, engine, tmp_path, case):
     assert not any(differing.values()), differing
     assert whole.outcome(released) != whole.outcome(census)
     assert isinstance(release.specification.budget.amount, NoFiniteBudget)
-    assert "sdcMicro" in release.specification.budget.conditions[0]
+    assert "sdcMicro" in release.specification.budget.conditions[1]
 
 
 def test_rows_seeds_and_threads(census_of, tmp_path):

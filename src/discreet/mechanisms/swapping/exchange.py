@@ -52,11 +52,11 @@ from discreet.spec import (
 SOME_ROWS = 10_000
 
 REASON = (
-    "disjoint swaps of pairs, and no more of them than the cap allows, do not lead from every data "
-    "set of a universe to every other, so some output has probability zero under one of two data "
-    "sets and not under the other, and the loss is infinite; who is swapped depends on other "
-    "records as well"
+    "disjoint swaps of pairs do not lead from every data set of a universe to every other, so "
+    "some output has probability zero under one of two data sets and not under the other, and the "
+    "loss is infinite; who is swapped depends on other records as well"
 )
+PLAINLY = "no finite budget exists for this method"
 SOURCE = "Bailie, Gong and Meng, on the disjoint pairwise swapping of the 2010 census"
 
 
@@ -158,6 +158,23 @@ class PairSwapping(Strict):
                 f"{self.within} that agree on the matching columns all lie in one {self.leave}. "
                 f"Match on fewer columns, or choose a smaller area to leave."
             )
+        self._check_rate(census)
+
+    @property
+    def capped(self) -> bool:
+        """Whether no more pairs are made than the rate allows."""
+        return True
+
+    def _check_rate(self, census: Census) -> None:
+        """Refuse a rate that would release the census as it is."""
+        occupied = {"kind": list(census.schema.kinds.occupied)}
+        sizes = census.frame("units", [self.within], where=occupied).group_by(self.within)
+        largest = sizes.agg(households=nw.len()).select(most=nw.col("households").max())
+        if self.capped and self.rate * int(census.engine.rows(largest)[0][0]) < 2:
+            raise BadInput(
+                f"{self.name}: at this rate no {self.within} may swap a single pair, and the "
+                f"census would be released as it is. Choose a larger rate."
+            )
 
     def _strata(self, census: Census, rows: int | None) -> tuple[int, int]:
         """Count the strata among some rows, and those that lie in more than one area."""
@@ -186,7 +203,7 @@ class PairSwapping(Strict):
                 amount=NoFiniteBudget(reason=REASON),
                 source=SOURCE,
                 status="published",
-                conditions=(f"method: {self.method()}",),
+                conditions=(PLAINLY, f"method: {self.method()}"),
             ),
         )
 
@@ -195,8 +212,9 @@ class PairSwapping(Strict):
         return {
             "method": self.method(),
             "rate": str(self.rate),
-            "meaning_of_rate": f"share of the households of a {self.within} that are swapped, "
-            "targets and partners together; fewer where partners run out",
+            "meaning_of_rate": f"share of the households of a {self.within} asked to be swapped, "
+            "targets and partners together",
+            "promise": PLAINLY,
             "swapped": self.census_schema.block,
             "matched": list(self.match),
             "within": self.within,
@@ -238,8 +256,9 @@ class PairSwapping(Strict):
         write_json(folder / "internal.json", tally.report(), 0o600)
 
     def publish(self, folder: Path, out: Path, engine: Engine) -> None:
-        """Copy the protected microdata; they were final when they were drawn."""
+        """Copy the protected microdata, final when they were drawn, and say how they were made."""
         shutil.copytree(folder / "microdata", out / "microdata")
+        write_json(out / "swap.json", self.public_facts())
 
     def outcome(self, released: Census) -> Counts:
         """Return how often each (block, record) occurs in a data set."""

@@ -158,7 +158,10 @@ class PermutationSwapping(Strict):
             )
         if self.records == "persons" and census.persons is None:
             raise BadInput("permutation-swapping of persons: this census has no persons.")
-        strata(census, self._swapped_records())
+        listed = strata(census, self._swapped_records())
+        if not census.engine.rows(listed.select(n=nw.len()))[0][0]:
+            what = "occupied unit" if self.records == "units" else "person"
+            raise BadInput(f"permutation-swapping: the census has no {what} to swap.")
 
     def facts(self, census: Census) -> dict[str, int]:
         """Return invariant counts: records, strata, and the size of the largest stratum."""

@@ -133,6 +133,12 @@ class RecordSwapping(ListedSwapping):
             raise ValueError("similar: give at least one profile, each of at least one column")
         for profile in self.similar:
             self._check_columns("similar", profile, "units", inside)
+        shared = [level for level in inside if all(level in one for one in self.similar)]
+        if shared:
+            raise ValueError(
+                f"similar: all profiles name '{shared[-1]}', so whatever is counted there stays "
+                f"exact: write `within: {shared[-1]}` instead, and it is declared"
+            )
         if self.match != in_common(self.similar, schema):
             raise ValueError("match is what all profiles have in common: leave it out")
         self._check_columns("risk_variables", self.risk_variables, self.risk_of, [])
@@ -174,6 +180,11 @@ class RecordSwapping(ListedSwapping):
         """Refuse a census without a column the method looks at, or without partners."""
         super().check(census)
         census.frame(self.risk_of, self.risk_variables)
+
+    @property
+    def capped(self) -> bool:
+        """Whether no more pairs are made than the rate allows."""
+        return self.cap == "exact"
 
     # -- preparing and pairing ------------------------------------------------------------
 

@@ -168,7 +168,7 @@ class TargetedSwapping(PairSwapping):
         if not isinstance(given, dict):
             return given
         name = given.get("preset", "paper")
-        if name not in PRESETS:
+        if not isinstance(name, str) or name not in PRESETS:
             raise ValueError(f"no preset of that name.{suggest(str(name), PRESETS)}")
         return {**PRESETS[name].decisions, **given}
 
@@ -184,6 +184,11 @@ class TargetedSwapping(PairSwapping):
         if any(not 0 <= tier.chance <= 1 for tier in self.tiers):
             raise ValueError("tiers: a chance must lie between 0 and 1")
         return self
+
+    @property
+    def capped(self) -> bool:
+        """Whether no more pairs are made than the rate allows."""
+        return self.cap == "exact"
 
     def method(self) -> str:
         """Return which method this is, and which variant of it."""

@@ -1,0 +1,70 @@
+"""What all swaps of pairs refuse and say."""
+
+import json
+
+import pytest
+import yaml
+
+from discreet.engine import Engine
+from discreet.errors import BadInput
+from discreet.mechanisms import make_draw, mechanism, protect
+from discreet.noise import trial
+from worlds import us_census
+
+HOMES = [(block, "1", [(30 + block, "1", "01")]) for block in (0, 1, 2, 0, 1, 2)]
+RECORD = {
+    "within": "state",
+    "hierarchy": ["block"],
+    "similar": [["size"]],
+    "risk_variables": ["race_group"],
+}
+METHODS = {
+    "targeted-swapping": {"within": "county", "leave": "block"},
+    "public-docs-2010": {"match": ["size"], "near": [], "unique_area": "county"},
+    "record-swapping": RECORD,
+}
+
+
+@pytest.fixture
+def census():
+    return us_census(Engine(threads=1), HOMES)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_rate_that_swaps_nobody_does_not_release_the_census(census, name, tmp_path):
+    made = mechanism(name, census.schema, {"rate": "1/1000", **METHODS[name]})
+    with pytest.raises(BadInput, match="released as it is"):
+        make_draw(made, census, trial(1), tmp_path / "draw", "design")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_public_files_say_that_there_is_no_budget(census, name, tmp_path):
+    made = mechanism(name, census.schema, {"rate": "1/2", **METHODS[name]})
+    folder = protect(made, census, trial(1), tmp_path / "release").folder
+    told = json.loads((folder / "swap.json").read_text())
+    assert told == made.public_facts()
+    assert told["promise"] == "no finite budget exists for this method"
+    promise = yaml.safe_load((folder / "specification.yaml").read_text())
+    assert "no finite budget exists for this method" in promise["budget"]["conditions"]
+
+
+def test_a_level_that_all_profiles_share_must_be_declared(census):
+    asked = {**RECORD, "rate": "1/2", "similar": [["size", "county"], ["county"]]}
+    with pytest.raises(BadInput, match="within: county"):
+        mechanism("record-swapping", census.schema, asked)
+
+
+@pytest.mark.parametrize("preset", [["paper"], 3, "papr", None])
+def test_no_preset_is_a_defect(census, preset):
+    asked = {"rate": "1/2", "preset": preset}
+    with pytest.raises(BadInput, match="preset"):
+        mechanism("targeted-swapping", census.schema, asked)
+
+
+def test_permutation_swapping_of_nothing_is_no_perfect_protection(tmp_path):
+    census = us_census(Engine(threads=1), [])
+    asked = {"rate": "1/2", "match": [], "within": "county"}
+    made = mechanism("permutation-swapping", census.schema, asked)
+    with pytest.raises(BadInput, match="no occupied unit"):
+        make_draw(made, census, trial(1), tmp_path / "draw", "design")
