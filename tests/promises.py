@@ -77,32 +77,30 @@ def concentrated(rho2, **blocks):
     return promise(Exactly(of=rho2), output=NORMALISED_RENYI, **blocks)
 
 
+def permuting(ratio, *invariants):
+    """Return the promise of swapping households (Bailie, Gong and Meng, Theorem 1)."""
+    source = "Bailie, Gong and Meng, Theorem 1"
+    return pure(ratio, unit="household", source=source, invariants=invariants)
+
+
 def swapping(ratio=Fraction(264_332 * 99)):
     """Return the promise of swapping all units with members: by size, within states."""
     kinds = ("occupied", "group_quarters")
-    return pure(
+    return permuting(
         ratio,
-        unit="household",
-        source="Bailie, Gong and Meng, Theorem 1",
-        invariants=(
-            table("units", "state", ("size",), kinds, "records of units", whole=True),
-            table("units", "block", ("size",), kinds, "units by size"),
-        ),
+        table("units", "state", ("size",), kinds, "records of units", whole=True),
+        table("units", "block", ("size",), kinds, "units by size"),
     )
 
 
 def swapping_of_households(ratio=Fraction(264_332 * 99)):
     """Return the promise of swapping occupied units only: all others stay as they are."""
     fixed = ("vacant", "group_quarters")
-    return pure(
+    return permuting(
         ratio,
-        unit="household",
-        source="Bailie, Gong and Meng, Theorem 1",
-        invariants=(
-            table("units", "county", ("size",), ("occupied",), "household records", whole=True),
-            table("units", "block", ("size",), ("occupied",), "households by size"),
-            table("units", "block", (), fixed, "other units with their residents", whole=True),
-        ),
+        table("units", "county", ("size",), ("occupied",), "household records", whole=True),
+        table("units", "block", ("size",), ("occupied",), "households by size"),
+        table("units", "block", (), fixed, "other units with their residents", whole=True),
     )
 
 

@@ -7,26 +7,16 @@ from fractions import Fraction
 from pathlib import Path
 
 from discreet.register import Collection, Refused, Register, ReleaseRequest
-from discreet.spec import (
-    MULTIPLICATIVE,
-    NORMALISED_RENYI,
-    Budget,
-    Domain,
-    Exactly,
-    LogRational,
-    MarginalTable,
-    Multiverse,
-    Specification,
-    hamming_of_multisets,
-)
+from discreet.spec import Domain, Exactly, LogRational, Specification
+from promises import promise as promised
+from promises import table
 
+HOUSEHOLDS = Domain(records="households", schema_name="us-decennial")
 DECLARED = tuple(
-    MarginalTable(
-        name=name, of="units", by=(name.split()[-1],), level="county", where={"kind": ["occupied"]}
-    )
-    for name in ("households by size", "households by tenure")
+    table("units", "county", (by,), ("occupied",), f"households by {by}")
+    for by in ("size", "tenure")
 )
-SECRET = MarginalTable(name="households by race", of="units", by=("race",), level="block")
+SECRET = table("units", "block", ("race",), name="households by race")
 
 
 def hashed(text):
@@ -35,17 +25,8 @@ def hashed(text):
 
 def promise(amount, *, keeps=DECLARED[:1], status="published", **other):
     """Return a specification; the kind of amount decides the output premetric."""
-    pure = isinstance(amount, LogRational)
-    blocks = {
-        "domain": Domain(records="households", schema_name="us-decennial"),
-        "multiverse": Multiverse(invariants=tuple(keeps)),
-        "input_premetric": hamming_of_multisets("household"),
-        "output_premetric": MULTIPLICATIVE if pure else NORMALISED_RENYI,
-        "budget": Budget(
-            unit="epsilon" if pure else "rho2", amount=amount, source="somebody", status=status
-        ),
-    }
-    return Specification(**{**blocks, **other})
+    made = promised(amount, unit="household", invariants=keeps, domain=HOUSEHOLDS, status=status)
+    return Specification(**{**dict(made), **other})
 
 
 def rho2(value, **other):

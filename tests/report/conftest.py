@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from discreet.demo import demo
+from pages import Outline
 
 #: Profile, and a seed of the swap that changes something even in the tiny state.
 PROFILES = {"tiny": 5, "other-country": 1}
@@ -22,3 +23,9 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def page(made: Path) -> str:
     """Return the report as text."""
     return (made / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def outline(page: str) -> Outline:
+    """Return the outline of the page, which a test file may replace by its own."""
+    return Outline(page)

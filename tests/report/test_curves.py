@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from discreet.report import curves, plot
 from discreet.report.svg import Scale
 from discreet.spec import psa
+from pages import marks
 
 FIGURES: dict[str, Callable[[], curves.Figure]] = {
     "budgets": curves.budgets_by_rate,
@@ -28,11 +29,6 @@ FIGURES: dict[str, Callable[[], curves.Figure]] = {
 @pytest.fixture(scope="module", params=FIGURES)
 def figure(request: pytest.FixtureRequest) -> curves.Figure:
     return FIGURES[request.param]()
-
-
-def shapes(picture: str, tag: str, kind: str) -> list[ElementTree.Element]:
-    found = ElementTree.fromstring(picture).iter(tag)
-    return [shape for shape in found if kind in shape.get("class", "").split()]
 
 
 def places(shape: ElementTree.Element) -> list[tuple[float, float]]:
@@ -54,7 +50,7 @@ def test_every_figure_is_well_formed_and_has_its_numbers(figure: curves.Figure) 
 def test_nothing_is_drawn_outside_the_picture(figure: curves.Figure) -> None:
     root = ElementTree.fromstring(figure.picture)
     wide, tall = map(float, root.get("viewBox", "").split()[2:])
-    for shape in shapes(figure.picture, "polyline", "curve"):
+    for shape in marks(figure.picture, "polyline", "curve"):
         assert all(0 <= x <= wide and 0 <= y <= tall for x, y in places(shape)), shape.attrib
     for text in root.iter("text"):
         x, y = float(text.get("x", "")), float(text.get("y", ""))
@@ -77,7 +73,7 @@ def test_names_of_curves_do_not_overlap(figure: curves.Figure) -> None:
 
 def test_figure_2_shows_theorem_1() -> None:
     figure = curves.budgets_by_rate()
-    found = shapes(figure.picture, "polyline", "curve")
+    found = marks(figure.picture, "polyline", "curve")
     assert len(found) == len(curves.STRATA) == 7
     # The scale is read off the axes, so that it cannot agree with the code by construction.
     texts = {t.text: t for t in ElementTree.fromstring(figure.picture).iter("text")}
@@ -92,8 +88,8 @@ def test_figure_2_shows_theorem_1() -> None:
 
 def test_diamonds_mark_the_smallest_budgets() -> None:
     figure = curves.budgets_by_rate()
-    lines = shapes(figure.picture, "polyline", "curve")
-    diamonds = shapes(figure.picture, "polygon", "diamond")
+    lines = marks(figure.picture, "polyline", "curve")
+    diamonds = marks(figure.picture, "polygon", "diamond")
     for line, diamond in zip(lines, diamonds, strict=True):
         lowest = max(y for _, y in places(line))
         middle = sum(y for _, y in places(diamond)) / 4
@@ -103,7 +99,7 @@ def test_diamonds_mark_the_smallest_budgets() -> None:
 
 def test_dotted_lines_stand_at_5_and_50_percent() -> None:
     picture = curves.budgets_by_rate().picture
-    found = [float(line.get("x1", "")) for line in shapes(picture, "line", "dotted")]
+    found = [float(line.get("x1", "")) for line in marks(picture, "line", "dotted")]
     across = Scale(0, 1, plot.LEFT, plot.WIDTH - 18)
     assert found == pytest.approx([across(0.05), across(0.5)], abs=0.1)
 

@@ -20,11 +20,7 @@ from discreet.report.pictures import (
     thinned,
 )
 from discreet.report.svg import Scale, Svg, round_ticks, signed_log
-
-
-def marks(picture: str, tag: str, kind: str = "") -> list[ElementTree.Element]:
-    found = ElementTree.fromstring(picture).iter(tag)
-    return [mark for mark in found if kind in mark.get("class", "").split() or not kind]
+from pages import marks
 
 
 def counts(*values: int) -> np.ndarray:

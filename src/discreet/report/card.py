@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-import jinja2
-
 import discreet
 from discreet.files import write_text
 from discreet.report import words
 from discreet.report.curves import Figure
+from discreet.report.template import fill
 from discreet.spec import (
     MULTIPLICATIVE,
     NORMALISED_RENYI,
@@ -112,23 +111,21 @@ def card(
     """
     if distance is None:
         distance = 2 if entry is not None and entry.largest_stratum is not None else 1
-    return (
-        _environment()
-        .get_template("card.html")
-        .render(
-            title=title,
-            specification=specification,
-            promise=words.promise(specification),
-            exactly=exactly(specification),
-            told=other_ways(specification, distance),
-            unprotected=specification.unprotected(),
-            entry=entry,
-            cautions=cautions,
-            figures=figures,
-            finite=not isinstance(specification.budget.amount, NoFiniteBudget),
-            version=discreet.__version__,
-            as_data=json.dumps(specification.model_dump(mode="json"), indent=2),
-        )
+    return fill(
+        "card.html",
+        {"sentence": words.sentence, "squares": squares},
+        title=title,
+        specification=specification,
+        promise=words.promise(specification),
+        exactly=exactly(specification),
+        told=other_ways(specification, distance),
+        unprotected=specification.unprotected(),
+        entry=entry,
+        cautions=cautions,
+        figures=figures,
+        finite=not isinstance(specification.budget.amount, NoFiniteBudget),
+        version=discreet.__version__,
+        as_data=json.dumps(specification.model_dump(mode="json"), indent=2),
     )
 
 
@@ -197,16 +194,3 @@ def squares(text: str) -> str:
     'rho² = epsilon² / 2'
     """
     return text.replace("^2", "²")
-
-
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("discreet.report", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["sentence"] = words.sentence
-    environment.filters["squares"] = squares
-    return environment

@@ -62,6 +62,22 @@ def _top(lines: Sequence[Line]) -> float:
     return math.ceil(max(y for line in lines for _, y in line.points))
 
 
+def _bounds(at: Sequence[tuple[float, int, Fraction]]) -> list[Line]:
+    """Return Theorem 1 and the sharpened bound at places, each with its stratum and rate."""
+    return [
+        Line("Theorem 1", "published", [(x, psa.theorem_1(n, p).value) for x, n, p in at]),
+        Line("sharpened", "sharp", [(x, psa.sharpened(n, p).value) for x, n, p in at]),
+    ]
+
+
+def _drawn(plot: Plot, lines: Sequence[Line], told: str) -> str:
+    """Draw curves with their names at their ends and return the picture, described by `told`."""
+    for line in lines:
+        plot.curve(line)
+    plot.names_at_ends(lines)
+    return plot.svg.render("curves", told)
+
+
 def _budget(value: float) -> str:
     if math.isnan(value):
         return "–"
@@ -138,21 +154,17 @@ def bounds_by_rate(holding: Sequence[int], swapping: Sequence[int]) -> Figure:
         return psa.exact_loss(holding, swapping, p).value
 
     lines = [
-        Line("Theorem 1", "published", [(float(p), psa.theorem_1(n, p).value) for p in grid]),
-        Line("sharpened", "sharp", [(float(p), psa.sharpened(n, p).value) for p in grid]),
+        *_bounds([(float(p), n, p) for p in grid]),
         # At rate 1 the loss is finite for some margins, although no bound is.
         Line("exact loss", "exact", finite([(float(p), exact(p)) for p in [*grid, Fraction(1)]])),
     ]
     plot = Plot((0, 1), _top(lines))
     plot.axes(TENTHS, percent_plain, "swap rate (across), ε (up)")
-    for line in lines:
-        plot.curve(line)
-    plot.names_at_ends(lines)
     margins = " × ".join(f"({', '.join(map(str, margin))})" for margin in (holding, swapping))
     tables = psa.exact_loss(holding, swapping, Fraction(1, 2)).universe
     return Figure(
         f"Bounds against the exact loss, one stratum of {n} records",
-        plot.svg.render("curves", "Theorem 1, sharpened bound and exact loss by swap rate"),
+        _drawn(plot, lines, "Theorem 1, sharpened bound and exact loss by swap rate"),
         f"the margins are {margins}, so the universe has {count(tables)} tables and the law of "
         "the output can be written down. The loss is what the mechanism really gives away; both "
         "bounds are functions of the stratum's size and the rate alone and must cover the worst "
@@ -176,24 +188,17 @@ def bounds_by_size(
 ) -> Figure:
     """Draw the bounds and the loss for a binary variable against the size of the stratum."""
     named = (("one half each", Fraction(1, 2)), ("one fifth", Fraction(1, 5)))
-    bounds = [
-        Line("Theorem 1", "published", [(n, psa.theorem_1(n, rate).value) for n in sizes]),
-        Line("sharpened", "sharp", [(n, psa.sharpened(n, rate).value) for n in sizes]),
-    ]
     losses = [
         Line(f"loss, {name}", kind, [(n, _binary(n, share, rate)) for n in sizes])
         for (name, share), kind in zip(named, ("exact", "exact other"), strict=True)
     ]
-    lines = [*bounds, *losses]
+    lines = [*_bounds([(n, n, rate) for n in sizes]), *losses]
     plot = Plot((sizes[0], sizes[-1]), _top(lines), math.log)
     ticks = [n for n in (5, 10, 20, 50, 100, 200, 400, 1000) if sizes[0] <= n <= sizes[-1]]
     plot.axes(ticks, short, "records in the stratum, log scale (across), ε (up)")
-    for line in lines:
-        plot.curve(line)
-    plot.names_at_ends(lines)
     return Figure(
         f"A binary variable: bounds and loss by stratum size, rate {percent_plain(float(rate))}",
-        plot.svg.render("curves", "Bounds and loss for a binary variable by stratum size"),
+        _drawn(plot, lines, "Bounds and loss for a binary variable by stratum size"),
         "if the holding (or the swapping) variable has two categories, the loss can be computed "
         "for any other variable (formula ours, proved here), here with half or a fifth of the "
         "records in the first category. Theorem 1 grows like ln n with the size n, the loss much "
@@ -227,12 +232,9 @@ def variants_by_share(n: int = 100) -> Figure:
     plot = Plot((0, 1), _top(lines))
     names = "expected share of records that move (across), budget ε (up)"
     plot.axes(TENTHS, percent_plain, names)
-    for line in lines:
-        plot.curve(line)
-    plot.names_at_ends(lines)
     return Figure(
         f"Three ways to permute a stratum of {count(n)} records",
-        plot.svg.render("curves", "Budgets of three ways to permute by share moved"),
+        _drawn(plot, lines, "Budgets of three ways to permute by share moved"),
         "all three have the same flavor, so their budgets may be ranked. At the same expected "
         "share of moved records a permutation drawn from the Mallows law has the smallest budget "
         "(ours, proved here). A uniform shuffle of the selected (ours, proved here) costs about "

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import jinja2
 import narwhals as nw
 
 from discreet.census import SIMULATED, Census
@@ -19,6 +18,7 @@ from discreet.files import write_text
 from discreet.mechanisms import MECHANISMS, Release
 from discreet.report import words
 from discreet.report.changes import Changes, changes
+from discreet.report.template import fill
 from discreet.report.users import guide
 
 #: Packages whose version may matter to what came out.
@@ -76,40 +76,25 @@ def render(run: Run) -> str:
     """Return the report as HTML."""
     schema, header = run.before.schema, run.release.header
     changed = changes(run.before, run.after, run.comparison)
-    return (
-        _environment()
-        .get_template("report.html")
-        .render(
-            banner=_banner(run),
-            title=f"What {words.plain(header.mechanism)} kept, and what it changed",
-            lede=LEDE,
-            tiles=_tiles(run, changed),
-            specification=run.release.specification,
-            promise=words.promise(run.release.specification),
-            checks=run.checks,
-            made=_made(run),
-            parameters=header.parameters,
-            seconds=run.seconds,
-            changed=changed,
-            comparison=run.comparison,
-            users=guide(run.before, run.release.specification, run.comparison),
-            invariant_words=lambda invariant: words.invariant_words(schema, invariant),
-            level_title=lambda level: words.level_title(schema, level),
-        )
+    return fill(
+        "report.html",
+        {name: getattr(words, name) for name in FILTERS},
+        banner=_banner(run),
+        title=f"What {words.plain(header.mechanism)} kept, and what it changed",
+        lede=LEDE,
+        tiles=_tiles(run, changed),
+        specification=run.release.specification,
+        promise=words.promise(run.release.specification),
+        checks=run.checks,
+        made=_made(run),
+        parameters=header.parameters,
+        seconds=run.seconds,
+        changed=changed,
+        comparison=run.comparison,
+        users=guide(run.before, run.release.specification, run.comparison),
+        invariant_words=lambda invariant: words.invariant_words(schema, invariant),
+        level_title=lambda level: words.level_title(schema, level),
     )
-
-
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("discreet.report", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    for name in FILTERS:
-        environment.filters[name] = getattr(words, name)
-    return environment
 
 
 def _banner(run: Run) -> list[tuple[str, str]]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import jinja2
-
 from discreet.files import write_text
 from discreet.register import Register, Reservation, Total
+from discreet.report.template import fill
 from discreet.report.words import promise
 from discreet.spec import NoFiniteBudget
 
@@ -43,27 +42,25 @@ def render(register: Register, collection: str, release_id: str) -> str:
     specification = made.request.specification
     approvals = account.approved(made.request.configuration_hash)
     version = account.versions[made.request.version]
-    return (
-        _environment()
-        .get_template("signoff.html")
-        .render(
-            collection=account.collection,
-            version=version,
-            made=made,
-            request=made.request,
-            specification=specification,
-            promise=_promise(made),
-            rows=_rows(before, after),
-            after=after,
-            others=[i for i in after.invariants if i not in specification.multiverse.invariants],
-            weakenings=() if after.composition is None else after.composition.weakenings,
-            earlier=before.releases,
-            trials=account.trials,
-            dry_runs=account.dry_runs,
-            approvals=approvals,
-            signers=[approval.by for approval in approvals] or [""] * SIGNATURES,
-            entry=register.entries()[made.sequence - 1],
-        )
+    return fill(
+        "signoff.html",
+        {},
+        collection=account.collection,
+        version=version,
+        made=made,
+        request=made.request,
+        specification=specification,
+        promise=_promise(made),
+        rows=_rows(before, after),
+        after=after,
+        others=[i for i in after.invariants if i not in specification.multiverse.invariants],
+        weakenings=() if after.composition is None else after.composition.weakenings,
+        earlier=before.releases,
+        trials=account.trials,
+        dry_runs=account.dry_runs,
+        approvals=approvals,
+        signers=[approval.by for approval in approvals] or [""] * SIGNATURES,
+        entry=register.entries()[made.sequence - 1],
     )
 
 
@@ -88,13 +85,3 @@ def _rows(before: Total, after: Total) -> list[Row]:
         Row("Limit", after.amount(after.collection.limit, "down")),
         Row("Left after", after.amount(after.remaining, "down")),
     ]
-
-
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("discreet.report", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import jinja2
 import numpy as np
 
 from discreet.census import SIMULATED
@@ -18,6 +17,7 @@ from discreet.report import swap_figures as figures
 from discreet.report import words
 from discreet.report.curves import percent_plain
 from discreet.report.swap_figures import highest_rate, labels_of, top_rate
+from discreet.report.template import fill
 
 #: How an answer is marked, and its look.
 MARKS = {
@@ -49,51 +49,40 @@ def write_swap_report(path: Path, study: SwapStudy) -> Path:
 def render_swaps(study: SwapStudy) -> str:
     """Return the page of a study as HTML."""
     found = directions(study)
-    return (
-        _environment()
-        .get_template("swaps.html")
-        .render(
-            banner=_banner(),
-            study=study,
-            seeds=[run.seed for run in study.results[0].runs],
-            group=words.plain(study.group),
-            level=words.level_title(study.schema, study.level),
-            area=words.level_title(study.schema, study.errors_at),
-            rate=top_rate(study),
-            tiles=_tiles(study, found),
-            directions=found,
-            marks=MARKS,
-            same=_same(study, found),
-            entropy=figures.entropy_figure(study),
-            parts=figures.parts_figure(study),
-            groups=figures.groups_figure(study),
-            sizes=figures.sizes_figure(study),
-            mixed=figures.mixed_figure(study),
-            trades=trades_of(study),
-            errors=figures.errors_figure(study),
-            relative=figures.relative_figure(study),
-            totals_kept=not any(
-                run.errors.sum(axis=1).any() for result in study.results for run in result.runs
-            ),
-            variance=figures.variance_figure(study),
-            version=importlib.metadata.version("discreet"),
-        )
+    return fill(
+        "swaps.html",
+        _filters(),
+        banner=_banner(),
+        study=study,
+        seeds=[run.seed for run in study.results[0].runs],
+        group=words.plain(study.group),
+        level=words.level_title(study.schema, study.level),
+        area=words.level_title(study.schema, study.errors_at),
+        rate=top_rate(study),
+        tiles=_tiles(study, found),
+        directions=found,
+        marks=MARKS,
+        same=_same(study, found),
+        entropy=figures.entropy_figure(study),
+        parts=figures.parts_figure(study),
+        groups=figures.groups_figure(study),
+        sizes=figures.sizes_figure(study),
+        mixed=figures.mixed_figure(study),
+        trades=trades_of(study),
+        errors=figures.errors_figure(study),
+        relative=figures.relative_figure(study),
+        totals_kept=not any(
+            run.errors.sum(axis=1).any() for result in study.results for run in result.runs
+        ),
+        variance=figures.variance_figure(study),
+        version=importlib.metadata.version("discreet"),
     )
 
 
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("discreet.report", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    for name in ("count", "decimal", "percent", "sentence"):
-        environment.filters[name] = getattr(words, name)
-    environment.filters["told"] = told
-    environment.filters["rate"] = lambda rate: percent_plain(float(rate))
-    return environment
+def _filters() -> dict[str, Callable[..., str]]:
+    """Return how the template may show a number."""
+    named = {name: getattr(words, name) for name in ("count", "decimal", "percent", "sentence")}
+    return {**named, "told": told, "rate": lambda rate: percent_plain(float(rate))}
 
 
 def told(text: str) -> str:
