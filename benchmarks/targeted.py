@@ -7,7 +7,8 @@ by risk, pair, trade blocks, write. The reference keeps one tree of all househol
 class, asks it for more and more neighbours until ten are free, and writes rows as they
 come; ours also checks the census, sorts what it writes and hashes it. Each case runs in a
 process of its own, kernels compiled before the clock starts; medians of the repeats. The
-parts of ours are timed as well: what is prepared once, and each further replicate.
+parts of ours are timed as well, for every preset: what is prepared once, and each further
+replicate.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ RACES = ("white", "black", "aian", "asian", "nhpi", "other_race", "two_or_more")
 COUNTS = (*RACES, "hispanic", "size", "adults")
 TIERS = ((1, 1.0), (2, 0.6), (3, 0.3))
 CANDIDATES = 10
+PRESETS = ("paper", "published-code", "high-variance")
 HOUSEHOLDS_PER_TRACT, BLOCKS_PER_TRACT = 1600, 114
 
 SCHEMA = """
@@ -128,12 +130,12 @@ def household_counts(
 # -- ours --------------------------------------------------------------------------------------
 
 
-def targeted(schema: Any, rate: str) -> Any:
+def targeted(schema: Any, rate: str, preset: str = "paper") -> Any:
     """Return the mechanism for household rows."""
     from discreet.mechanisms import mechanism
 
-    flags = [*RACES, "hispanic", "size", "adults"]
-    parameters = {"rate": rate, "preset": "paper", "flags": flags, "groups": RACES}
+    flags = [*RACES, "hispanic", *(("size", "adults") if preset == "paper" else ())]
+    parameters = {"rate": rate, "preset": preset, "flags": flags, "groups": RACES}
     return mechanism("targeted-swapping", schema, parameters)
 
 
@@ -148,7 +150,7 @@ def swap_with_discreet(folder: Path, out: Path, rate: str, threads: int) -> None
     protect(targeted(census.schema, rate), census, trial(1), out, threads)
 
 
-def time_parts(small: Path, folder: Path, rate: str, threads: int) -> dict[str, float]:
+def time_parts(small: Path, folder: Path, rate: str, threads: int, preset: str) -> dict[str, float]:
     """Return CPU seconds of what is prepared once, and of each further replicate."""
     from discreet.census import Census
     from discreet.engine import Engine
@@ -156,7 +158,7 @@ def time_parts(small: Path, folder: Path, rate: str, threads: int) -> dict[str, 
     from discreet.noise import trial
 
     census = Census.open(small, Engine(threads=threads))
-    made = targeted(census.schema, rate)
+    made = targeted(census.schema, rate, preset)
     pair(made.prepare(census), trial(1))  # compile
     census = Census.open(folder, census.engine)
     cpu = [time.process_time()]
@@ -285,9 +287,12 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         repeats = options.repeats if side == "discreet" else 1
         runs = [in_own_process(measure, *arguments) for _ in range(repeats)]
         told[side] = middle(runs)
-    told["parts"] = middle(
-        [in_own_process(time_parts, folder / "small", folder / "rows", rate, threads)]
-    )
+    told["parts"] = {
+        preset: middle(
+            [in_own_process(time_parts, folder / "small", folder / "rows", rate, threads, preset)]
+        )
+        for preset in PRESETS
+    }
     if isinstance(told["pandas"], dict):
         ratio = told["pandas"]["cpu_seconds"] / told["discreet"]["cpu_seconds"]
         told["cpu_ratio_pandas_to_discreet"] = round(ratio, 2)

@@ -1,5 +1,6 @@
 """Small simulated towns with tracts, blocks and points, for tests of targeted swapping."""
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 
@@ -119,3 +120,41 @@ def town_census(engine: Engine, town: Town, order: np.ndarray | None = None) -> 
     person_frame = engine.from_numpy(columns(persons, names, {"unit_id", "age"}))
     person_frame = engine.materialise(with_person_key(engine, person_frame, schema, "test"))
     return Census(schema, engine, geography, unit_frame, person_frame, "simulated")
+
+
+def great_circle(one: tuple[float, float], other: tuple[float, float]) -> float:
+    """Return the haversine distance on a unit sphere."""
+    a, b, c, d = map(math.radians, (*one, *other))
+    h = math.sin((c - a) / 2) ** 2 + math.cos(a) * math.cos(c) * math.sin((d - b) / 2) ** 2
+    return round(2 * math.asin(math.sqrt(h)), 12)  # 6 micrometres: blocks at one point tie
+
+
+# -- a few households -----------------------------------------------------------------------
+
+ONE = ((40, "01", "1"),)
+PAIR = ((40, "01", "1"), (38, "02", "1"))
+
+
+def tiny_town(houses: list[tuple[int, tuple]], states: int = 1) -> Town:
+    """Return households in blocks 0, 1, ...: two to a tract, some at equal distances."""
+    points = [(32.0, -60.0), (32.0, -60.0), (32.0, -60.5), (32.5, -60.0), (31.0, -60.0)]
+    blocks = [
+        (f"{10 + s}", f"{10 + s}001{number // 2:06d}", *point)
+        for s in range(states)
+        for number, point in enumerate(points)
+    ]
+    listed = [House(i + 1, block, members) for i, (block, members) in enumerate(houses)]
+    return Town(tuple(listed), tuple(blocks), {})
+
+
+def single(race: str, age: int = 40) -> tuple:
+    return ((age, race, "1"),)
+
+
+#: Households that differ, so that every pair can be seen in the release.
+TINY = {
+    "all differ": [(0, single("01")), (2, single("02")), (3, single("03")), (4, single("04"))],
+    "two alike": [(0, ONE), (1, single("02")), (2, ONE), (3, single("05")), (4, single("06"))],
+    "two strata": [(0, ONE), (2, single("02")), (4, single("03")), (1, PAIR), (2, PAIR[::-1])],
+    "one block": [(2, single("01")), (2, single("02")), (2, single("03")), (0, single("04"))],
+}

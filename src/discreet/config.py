@@ -54,13 +54,14 @@ def parse(model: type[Model], content: Any, file: str) -> Model:
     except ValidationError as error:
         problems = []
         for found in error.errors(include_input=False, include_url=False, include_context=False):
-            place = ".".join(str(part) for part in found["loc"]) or "(whole file)"
+            # A rule over several keys has no place; its text names them.
+            place = ".".join(str(part) for part in found["loc"])
             text = found["msg"].removeprefix("Value error, ")
             if found["type"] == "extra_forbidden":
                 text = "unknown key."
                 if len(found["loc"]) == 1:
                     text += suggest(str(found["loc"][0]), _fields(model))
-            problems.append(f"{place}: {text}")
+            problems.append(f"{place}: {text}" if place else text)
         raise BadConfig(file, problems) from None
     except RecursionError:
-        raise BadConfig(file, ["(whole file): nested too deeply"]) from None
+        raise BadConfig(file, ["nested too deeply"]) from None

@@ -26,10 +26,8 @@ from discreet.evaluate import (
     swap_methods,
 )
 from discreet.evaluate.directions import rank_correlation
-from discreet.evaluate.swaps import great_circle
-from discreet.mechanisms import mechanism, protect
+from discreet.mechanisms import Places, Swap, kilometres, mechanism, protect
 from discreet.mechanisms.swapping import TargetedSwapping
-from discreet.mechanisms.swapping.households import Swap
 from discreet.mechanisms.swapping.tally import Tally
 from discreet.noise import trial
 from towns import House, Town, make_town, town_census
@@ -242,7 +240,8 @@ def test_one_swap_by_hand(engine) -> None:
 
 
 def test_distance_of_antipodes_is_half_a_great_circle() -> None:
-    found = great_circle(*(np.array([x]) for x in (0.0, 0.0, 0.0, math.pi)))
+    places = Places(None, "state", (), {}, np.zeros(2), np.array([0.0, 180.0]))
+    found = kilometres(places, np.array([0]), np.array([1]))
     assert found[0] == pytest.approx(6371.0088 * math.pi)
 
 

@@ -8,6 +8,7 @@ import yaml
 from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.mechanisms import make_draw, mechanism, protect
+from discreet.mechanisms.swapping import households
 from discreet.noise import trial
 from worlds import us_census
 
@@ -47,6 +48,50 @@ def test_public_files_say_that_there_is_no_budget(census, name, tmp_path):
     assert told["promise"] == "no finite budget exists for this method"
     promise = yaml.safe_load((folder / "specification.yaml").read_text())
     assert "no finite budget exists for this method" in promise["budget"]["conditions"]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "published"),
+    [
+        ("targeted-swapping", {"preset": "paper"}, True),
+        ("targeted-swapping", {"preset": "published-code"}, True),
+        ("targeted-swapping", {"preset": "high-variance"}, False),
+        ("public-docs-2010", {}, True),
+        ("record-swapping", RECORD, False),
+    ],
+)
+def test_what_nobody_published_is_called_ours(census, name, parameters, published):
+    made = mechanism(name, census.schema, {"rate": "1/2", **parameters})
+    budget = made.specify().budget
+    assert budget.status == ("published" if published else "checked numerically")
+    assert budget.source.startswith("ours: ") is not published
+    assert ("our reconstruction" in made.public_facts()["method"]) is not published
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_notes_of_a_method_stand_in_the_internal_report(census, name, tmp_path):
+    made = mechanism(name, census.schema, {"rate": "1/2", **METHODS[name]})
+    folder = make_draw(made, census, trial(1), tmp_path / "draw", "design")
+    told = json.loads((folder / "internal.json").read_text())
+    notes = made.swap(census, made.read(census), trial(1)).notes
+    assert told.get("notes", {}) == dict(notes)
+    assert bool(notes) is (name != "targeted-swapping")
+
+
+def test_notes_of_all_batches_are_added_up(tmp_path, monkeypatch):
+    """Counties one after the other: their notes must not replace each other."""
+    homes = [(n % 6, "1", [(30 + n, "1", "01")]) for n in range(12)]
+    census = us_census(Engine(threads=1), homes, blocks=6, per_county=3)
+    made = mechanism(
+        "record-swapping", census.schema, {"rate": "1/2", **RECORD, "within": "county"}
+    )
+    monkeypatch.setattr(
+        "discreet.mechanisms.swapping.exchange.batches",
+        lambda census, places: households.batches(census, places, most=1),
+    )
+    made.draw(census, trial(1), tmp_path)
+    told = json.loads((tmp_path / "internal.json").read_text())
+    assert told["notes"]["pairs_by_profile_1"] == told["targets"] == 2
 
 
 def test_a_level_that_all_profiles_share_must_be_declared(census):

@@ -22,10 +22,11 @@ from discreet.config import BadConfig
 from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.mechanisms import mechanism, protect
-from discreet.mechanisms.swapping import record
+from discreet.mechanisms.swapping import record_pass
 from discreet.noise import key_of, trial
 from discreet.products import check_invariants
 from discreet.spec import NoFiniteBudget
+from listed_towns import in_counties
 from towns import House, Town, make_town, town_census
 from worlds import folder_bytes
 
@@ -42,15 +43,6 @@ USUAL = {
 @pytest.fixture(scope="module")
 def engine() -> Engine:
     return Engine(threads=1)
-
-
-def in_counties(town: Town, tracts: int) -> Town:
-    """Return the town with so many tracts in each county."""
-    blocks = []
-    for state, tract, latitude, longitude in town.blocks:
-        county = 1 + 2 * (int(tract[5:]) // tracts)
-        blocks.append((state, f"{state}{county:03d}{tract[5:]}", latitude, longitude))
-    return replace(town, blocks=tuple(blocks))
 
 
 def made(census: Census, **parameters):
@@ -206,7 +198,7 @@ def test_pairs_agree_with_the_restatement(census_of, case):
     prepared = made(census, **parameters).prepare(census)
     households = prepared.households
     for seed in (1, 2, 3):
-        swap = record.pair(prepared, trial(seed))
+        swap = record_pass.pair(prepared, trial(seed))
         for a, first in enumerate(households.offsets[:-1].tolist()):
             last = int(households.offsets[a + 1])
             told = restate(TOWNS[name], households.area_codes[a], seed, completed(parameters))
@@ -246,7 +238,7 @@ def test_every_swap_keeps_what_it_must(census_of, case):
     households = prepared.households
     everybody = np.arange(households.size)
     for seed in range(5):
-        swap = record.pair(prepared, trial(seed))
+        swap = record_pass.pair(prepared, trial(seed))
         partner, moved = swap.partner, np.flatnonzero(swap.partner != everybody)
         assert (partner[partner] == everybody).all()
         assert moved.size == 2 * swap.targets.size
@@ -302,7 +294,7 @@ def test_who_must_be_swapped_comes_first(census_of):
     must = prepared.must < 3
     assert must.sum() > 2 * prepared.allowed.sum()
     for seed in range(5):
-        swap = record.pair(prepared, trial(seed))
+        swap = record_pass.pair(prepared, trial(seed))
         assert must[swap.targets].all()
         swapped = swap.partner != np.arange(must.size)
         assert swapped.sum() == 2 * prepared.allowed.sum()
@@ -317,7 +309,7 @@ def test_without_a_cap_everybody_who_must_is_swapped(census_of):
     census = census_of("two states")
     prepared = made(census, **DEEP, rate="1/50", cap="none").prepare(census)
     must = prepared.must < 3
-    swap = record.pair(prepared, trial(1))
+    swap = record_pass.pair(prepared, trial(1))
     swapped = swap.partner != np.arange(must.size)
     assert swapped.sum() > prepared.rate * must.size  # the rate is exceeded
     assert swapped[must].mean() > 0.9
@@ -333,7 +325,7 @@ def test_who_is_rare_in_a_county_leaves_it(census_of):
     county = prepared.households.level("county")
     rare = prepared.must == 0
     for seed in range(5):
-        swap = record.pair(prepared, trial(seed))
+        swap = record_pass.pair(prepared, trial(seed))
         # At the first level nobody else is a target: the first targets are exactly those.
         number = int(rare[swap.targets].sum())
         first = swap.targets[:number]
@@ -348,12 +340,12 @@ def test_the_first_profile_is_tried_first(engine):
     strict = made(census, similar=[["size", "adults"], ["size"]], hierarchy=["block"])
     prepared = strict.prepare(census)
     adults = prepared.households.columns["adults"]
-    swap = record.pair(prepared, trial(2))
+    swap = record_pass.pair(prepared, trial(2))
     same = adults[swap.targets] == adults[swap.partner[swap.targets]]
     assert swap.notes["pairs_by_profile_1"] == same.sum()
     assert swap.notes["pairs_by_profile_2"] == (~same).sum()
     loose = made(census, similar=[["size"], ["size", "adults"]], hierarchy=["block"])
-    swap = record.pair(loose.prepare(census), trial(2))
+    swap = record_pass.pair(loose.prepare(census), trial(2))
     assert swap.notes["pairs_by_profile_2"] == 0
     assert (adults[swap.targets] != adults[swap.partner[swap.targets]]).any()
 
@@ -366,7 +358,7 @@ def test_the_rare_are_taken_more_often(census_of):
     # probability below 1e-6.
     wins = 0
     for replicate in range(40):
-        swap = record.pair(prepared, trial(4), replicate)
+        swap = record_pass.pair(prepared, trial(4), replicate)
         wins += rare[swap.targets].mean() > rare.mean()
     assert wins >= 35
 
@@ -401,7 +393,7 @@ def test_pairs_are_spread_without_bias(sizes, share):
     pairs = int(share * total / 2)
     sums = np.zeros(len(sizes), dtype=np.int64)
     for offset in range(total):  # every way the rounding can fall, each equally likely
-        given_out = record.spread(pairs, np.array(sizes), -(-offset * 2**64 // total))
+        given_out = record_pass.spread(pairs, np.array(sizes), -(-offset * 2**64 // total))
         assert given_out.sum() == pairs
         for number, size in zip(given_out.tolist(), sizes, strict=True):
             assert abs(number - Fraction(pairs * size, total)) < 1

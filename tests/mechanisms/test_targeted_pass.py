@@ -5,26 +5,18 @@ and (for the published program) the doubling request written out. The compiled p
 agree with it to the last pair, and every planted mistake must be seen.
 """
 
-import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from discreet.engine import Engine
 from discreet.mechanisms import mechanism
 from discreet.mechanisms.swapping import nearest
-from discreet.mechanisms.swapping.geometry import kilometres, plant
-from discreet.mechanisms.swapping.households import Households, Places
-from discreet.mechanisms.swapping.numbering import numbered, order_of
-from discreet.mechanisms.swapping.risk import Tier, most_pairs, tier_sizes
-from discreet.mechanisms.swapping.search import DEEPEST, Heap, search
 from discreet.noise import key_of, trial
-from towns import House, Town, make_town, town_census
+from towns import House, Town, great_circle, make_town, town_census
 
 CHANCES = {4: Fraction(1), 3: Fraction(3, 5), 2: Fraction(3, 10), 1: Fraction(1, 10)}
 
@@ -58,13 +50,6 @@ def words_of(state: str, houses: int, seed: int, replicate: int = 0) -> dict[str
         what: trial(seed).words(f"targeted-swap-{what}", keys, zero, length).tolist()
         for what in ("ties", "visit", "accept", "choice", "priority")
     }
-
-
-def great_circle(one: tuple[float, float], other: tuple[float, float]) -> float:
-    """Return the haversine distance on a unit sphere."""
-    a, b, c, d = map(math.radians, (*one, *other))
-    h = math.sin((c - a) / 2) ** 2 + math.cos(a) * math.cos(c) * math.sin((d - b) / 2) ** 2
-    return round(2 * math.asin(math.sqrt(h)), 12)  # 6 micrometres: blocks at one point tie
 
 
 def degrees(one: tuple[float, float], other: tuple[float, float]) -> float:
@@ -206,6 +191,21 @@ def test_the_pass_agrees_with_its_restatement(engine, name, preset):
             assert pairs  # the comparison is of something
 
 
+@pytest.mark.parametrize("candidates", [1, 30, 100])
+@pytest.mark.parametrize("name", ["two states", "few, many alike", "exhausted"])
+def test_the_pass_agrees_for_any_number_of_candidates(engine, name, candidates):
+    town, rate = TOWNS[name]
+    for preset in ("paper", "published-code"):
+        prepared = prepared_of(engine, town, rate, preset, candidates=candidates)
+        swap = nearest.pair(prepared, trial(1))
+        for a, (pairs, _, alone) in enumerate(partners_by_state(prepared, swap)):
+            state = prepared.households.area_codes[a]
+            told = restate(town, state, 1, rate, preset, k=candidates)
+            assert pairs == told.partners
+            assert alone == set(told.without_partner)
+            assert pairs
+
+
 @pytest.mark.parametrize("preset", ["paper", "published-code"])
 def test_the_restatement_meets_every_branch(preset):
     """Candidates fewer than asked for, nobody at all, lower tiers and the fallback all occur."""
@@ -267,126 +267,6 @@ def test_replicates_differ_and_threads_do_not(engine):
     assert (one == nearest.pair(prepared, trial(1), 0, threads=2).partner).all()
     assert (one != nearest.pair(prepared, trial(1), 1).partner).any()
     assert (one != nearest.pair(prepared, trial(2), 0).partner).any()
-
-
-# -- the parts -------------------------------------------------------------------------------
-
-
-def scattered(random: np.random.Generator, n: int, strata: int, blocks: int) -> Households:
-    places = Places(
-        frame=None,
-        within="state",
-        codes=("10",),
-        areas={"state": np.zeros(blocks, np.int64)},
-        latitude=random.integers(-8, 9, blocks) / 4,
-        longitude=random.integers(-8, 9, blocks) / 4,
-    )
-    place = random.integers(0, blocks, n)
-    stratum = numbered([random.integers(0, strata, n)])[0]
-    return Households(
-        places, ("10",), np.array([0, n]), np.arange(n), place, stratum, place % 5, {}
-    )
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    seed=st.integers(0, 2**32),
-    n=st.integers(1, 400),
-    strata=st.integers(1, 4),
-    blocks=st.integers(1, 120),
-    k=st.integers(1, 30),
-    distance=st.sampled_from(["great-circle", "degrees"]),
-)
-def test_the_search_finds_the_nearest(seed, n, strata, blocks, k, distance):
-    random = np.random.default_rng(seed)
-    households = scattered(random, n, strata, blocks)
-    tree = plant(households, distance)
-    nodes, free = tree.nodes.copy(), random.random(n) < random.random()
-    for slot in np.flatnonzero(~free):
-        g = households.stratum[tree.members[slot]]
-        nearest.take_one(nodes, tree.roots[g], tree.roots[g + 1], tree.home[slot])
-    priority = random.integers(0, 3, n).astype(np.uint64)  # few, so that many are equal
-    heap = Heap(np.empty(k, np.int64), np.empty(k, np.uint64), np.empty(k, np.int64))
-    waiting = np.empty((DEEPEST, 6), dtype=np.int64)
-    for h in random.integers(0, n, 5).tolist():
-        slot, g = tree.slots[h], households.stratum[h]
-        low, high = tree.roots[g], tree.roots[g + 1]
-        here = nodes[tree.home[slot]]
-        size = search(nodes, free, priority, low, high, here, heap, waiting)
-        found = [
-            (int(heap.distance[i]), int(heap.priority[i]), int(heap.slot[i])) for i in range(size)
-        ]
-        point = nodes[tree.home, :3].astype(np.int64)
-        all_of_them = sorted(
-            (int(((point[s] - point[slot]) ** 2).sum()), int(priority[s]), s)
-            for s in range(n)
-            if free[s]
-            and households.stratum[tree.members[s]] == g
-            and households.leave[tree.members[s]] != households.leave[h]
-        )
-        assert sorted(found) == all_of_them[:k]
-
-
-def test_chords_rank_as_the_great_circle(engine):
-    random = np.random.default_rng(5)
-    blocks = 300
-    places = Places(
-        None,
-        "state",
-        ("10",),
-        {"state": np.zeros(blocks, np.int64)},
-        random.uniform(60, 72, blocks),
-        random.uniform(-179.99, 180, blocks),
-    )
-    place = np.arange(blocks)
-    households = Households(
-        places, ("10",), np.array([0, blocks]), place, place, np.zeros(blocks, np.int64), place, {}
-    )
-    tree = plant(households, "great-circle")
-    point = tree.nodes[tree.slots, :3].astype(np.int64)
-    for h in range(0, blocks, 30):
-        chord = ((point - point[h]) ** 2).sum(axis=1)
-        told = kilometres(places, np.full(blocks, h), place)
-        exact = [
-            6371.0088 * great_circle(*((places.latitude[b], places.longitude[b]) for b in (h, o)))
-            for o in range(blocks)
-        ]
-        assert np.allclose(told, exact, atol=1e-3)
-        assert (np.argsort(chord, kind="stable") == np.argsort(told, kind="stable")).all()
-
-
-def test_sizes_of_tiers_follow_the_published_table():
-    tiers = [Tier(share=str(m), chance="1") for m in (1, 2, 3)] + [Tier(chance="1")]
-    unit = Fraction(8, 5)
-
-    def sizes(n: int, rate: str, rounding: str) -> list[int]:
-        return tier_sizes(n, Fraction(rate), tiers, unit, rounding)
-
-    assert sizes(20_000, "0.02", "exact") == [250, 500, 750, 18_500]
-    assert sizes(20_000, "0.02", "floating-point") == [249, 499, 750, 18_502]
-    assert sizes(16_000, "0.1", "exact") == [1000, 2000, 3000, 10_000]
-    assert sizes(1600, "0.4", "exact") == [400, 800, 400, 0]
-    assert sizes(1600, "0.9", "exact") == [900, 700, 0, 0]  # the published program fails here
-    assert sizes(0, "0.1", "exact") == [0, 0, 0, 0]
-
-
-@given(n=st.integers(0, 10**9), rate=st.fractions("1/1000", "999/1000", max_denominator=1000))
-def test_the_cap_is_exact(n, rate):
-    most = most_pairs(n, rate, overshoot=False)
-    assert 2 * most <= rate * n < 2 * (most + 1)
-    assert most_pairs(n, rate, overshoot=True) - most in (0, 1)
-
-
-@given(st.data(), st.integers(1, 50), st.integers(1, 4))
-def test_rows_are_numbered_and_ordered(data, n, columns):
-    values = st.sampled_from([-(2**31), -1, 0, 1, 5, 2**40, 2**62, -(2**62)])
-    arrays = [np.array(data.draw(st.lists(values, min_size=n, max_size=n))) for _ in range(columns)]
-    rows = list(zip(*(array.tolist() for array in arrays), strict=True))
-    number, counts = numbered(arrays)
-    different = sorted(set(rows))
-    assert [different[i] for i in number] == rows
-    assert counts.tolist() == [rows.count(row) for row in different]
-    assert order_of(arrays).tolist() == sorted(range(n), key=lambda i: rows[i])
 
 
 def test_a_point_counts_wherever_its_block_has_households(engine):

@@ -1,32 +1,26 @@
-"""Targeted swapping as a mechanism: what stays exact, its law, its report, its refusals."""
+"""Targeted swapping as a mechanism: what stays exact, what repeats, its report."""
 
-import functools
-import itertools
 import json
 import math
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 
-import narwhals as nw
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.audit import verify_mechanism
-from discreet.census import Census, load_schema
+from discreet.census import Census
 from discreet.engine import Engine
 from discreet.errors import BadInput
-from discreet.mechanisms import Enumerable, Mechanism, make_draw, mechanism, protect, publish_draw
+from discreet.mechanisms import make_draw, mechanism, protect, publish_draw
 from discreet.mechanisms.swapping import nearest
 from discreet.mechanisms.swapping.households import batches, read_places
 from discreet.mechanisms.swapping.targeted import PRESETS
-from discreet.noise import system, trial
+from discreet.noise import trial
 from discreet.products import check_invariants
-from discreet.spec import NoFiniteBudget
-from towns import House, Town, make_town, town_census
-from worlds import folder_bytes, register_census, us_census
+from towns import make_town, town_census
+from worlds import folder_bytes
 
 NAME = "targeted-swapping"
 
@@ -34,16 +28,6 @@ NAME = "targeted-swapping"
 @pytest.fixture(scope="module")
 def engine() -> Engine:
     return Engine(threads=1)
-
-
-@pytest.fixture(scope="module")
-def schema():
-    return load_schema("us-decennial")
-
-
-@functools.cache
-def tiny_census(engine: Engine, world: str) -> Census:
-    return town_census(engine, tiny_town(TINY[world]))
 
 
 def swapping(census: Census, rate: str = "1/10", preset: str = "paper", **more):
@@ -193,223 +177,7 @@ def test_publishing_does_not_need_the_census(tmp_path):
     assert folder_bytes(tmp_path / "with") == folder_bytes(tmp_path / "without")
 
 
-# -- the exact law ---------------------------------------------------------------------------
-
-ONE = ((40, "01", "1"),)
-PAIR = ((40, "01", "1"), (38, "02", "1"))
-
-
-def tiny_town(houses: list[tuple[int, tuple]], states: int = 1) -> Town:
-    """Return households in blocks 0, 1, ...: two to a tract, some at equal distances."""
-    points = [(32.0, -60.0), (32.0, -60.0), (32.0, -60.5), (32.5, -60.0), (31.0, -60.0)]
-    blocks = [
-        (f"{10 + s}", f"{10 + s}001{number // 2:06d}", *point)
-        for s in range(states)
-        for number, point in enumerate(points)
-    ]
-    listed = [House(i + 1, block, members) for i, (block, members) in enumerate(houses)]
-    return Town(tuple(listed), tuple(blocks), {})
-
-
-def single(race: str, age: int = 40) -> tuple:
-    return ((age, race, "1"),)
-
-
-#: Households that differ, so that every pair can be seen in the release.
-TINY = {
-    "all differ": [(0, single("01")), (2, single("02")), (3, single("03")), (4, single("04"))],
-    "two alike": [(0, ONE), (1, single("02")), (2, ONE), (3, single("05")), (4, single("06"))],
-    "two strata": [(0, ONE), (2, single("02")), (4, single("03")), (1, PAIR), (2, PAIR[::-1])],
-    "one block": [(2, single("01")), (2, single("02")), (2, single("03")), (0, single("04"))],
-}
-VARIANTS = {
-    "paper": {"preset": "paper"},
-    "published-code": {"preset": "published-code"},
-    "chances": {
-        "preset": "paper",
-        "tiers": [{"share": "1", "chance": "2/3"}, {"chance": "1/4"}],
-        "candidates": 1,
-    },
-    "first come": {"preset": "paper", "tiers": [{"chance": "1"}], "candidates": 1},
-    "random riskiest": {
-        "preset": "published-code",
-        "ties": "random",
-        "candidates": 1,
-        "tiers": [{"share": "1", "chance": "1/2"}, {"chance": "1"}],
-    },
-}
-
-
-def fits(counts: Counter, law: dict, alpha: float) -> bool:
-    """Tell whether counts fit a law by chi-square, rare outcomes pooled.
-
-    The limit is an upper bound on the chi-square quantile (Laurent and Massart 2000, Lemma 1).
-    """
-    if not set(counts) <= {outcome for outcome, chance in law.items() if chance}:
-        return False
-    total = sum(counts.values())
-    cells = [(counts[z], float(chance * total)) for z, chance in law.items() if chance]
-    common = [cell for cell in cells if cell[1] >= 10]
-    rare = [cell for cell in cells if cell[1] < 10]
-    if sum(expected for _, expected in rare) >= 5:
-        common.append((sum(seen for seen, _ in rare), sum(expected for _, expected in rare)))
-    statistic = sum((seen - expected) ** 2 / expected for seen, expected in common)
-    degrees, t = max(len(common) - 1, 1), math.log(1 / alpha)
-    return statistic < degrees + 2 * math.sqrt(degrees * t) + 2 * t
-
-
-def drawn_pairs(prepared, rng, draws: int) -> Counter:
-    return Counter(
-        tuple(nearest.pair(prepared, rng, replicate).partner.tolist()) for replicate in range(draws)
-    )
-
-
-def pair_laws(made, prepared):
-    from discreet.mechanisms.swapping.pair_law import targeted_law
-
-    return dict(targeted_law(prepared, made.distance, 0))
-
-
-# Seeds are fixed, so this gives one answer for ever; had they been chosen at random, each
-# comparison would raise a false alarm at most once in a million times.
-ALPHA = 1e-6
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("world", TINY)
-def test_pairs_follow_the_exact_law(engine, world, variant):
-    census = tiny_census(engine, world)
-    made = swapping(census, "4/5", **VARIANTS[variant])
-    prepared = made.prepare(census)
-    law = pair_laws(made, prepared)
-    assert sum(law.values()) == 1
-    assert len(law) > 1
-    assert fits(drawn_pairs(prepared, trial(1), 800), law, ALPHA)
-
-
-def test_releases_follow_the_exact_law(engine):
-    """As drawn from the operating system: a false alarm once in 10^9 runs."""
-    census = tiny_census(engine, "all differ")
-    made = swapping(census, "4/5", **VARIANTS["chances"])
-    prepared = made.prepare(census)
-    assert fits(drawn_pairs(prepared, system(), 1000), pair_laws(made, prepared), 1e-9)
-
-
-class Mistaken:
-    """Randomness with a mistake: a purpose whose words are always the same."""
-
-    mode = "trial"
-
-    def __init__(self, what: str) -> None:
-        self.what, self.rng = what, trial(1)
-
-    def words(self, purpose, keys, start, length):
-        words = self.rng.words(purpose, keys, start, length)
-        if purpose.endswith(self.what):
-            words[:] = np.arange(words.size)
-        return words
-
-
-@pytest.mark.parametrize(
-    ("what", "world", "variant"),
-    [
-        ("ties", "all differ", "chances"),
-        ("visit", "two alike", "first come"),
-        ("accept", "all differ", "chances"),
-        ("choice", "all differ", "paper"),
-        ("priority", "one block", "chances"),
-    ],
-)
-def test_every_planted_mistake_is_seen(engine, what, world, variant):
-    census = tiny_census(engine, world)
-    made = swapping(census, "1/2", **VARIANTS[variant])
-    prepared = made.prepare(census)
-    law = pair_laws(made, prepared)
-    assert fits(drawn_pairs(prepared, trial(1), 800), law, ALPHA)
-    assert not fits(drawn_pairs(prepared, Mistaken(what), 800), law, ALPHA)
-
-
-def test_the_law_of_a_release_covers_what_is_written(engine, tmp_path):
-    houses = [*TINY["all differ"], *((5 + block, members) for block, members in TINY["one block"])]
-    census = town_census(engine, tiny_town(houses, states=2))
-    made = swapping(census, "1/2", **VARIANTS["chances"])
-    law = made.law(census)
-    assert sum(law.values()) == 1
-    for seed in range(3):
-        made.draw(census, trial(seed), tmp_path / str(seed))
-        written = Census.open(tmp_path / str(seed) / "microdata", engine)
-        assert law[made.outcome(written)] > 0
-
-
-def test_a_law_too_long_to_write_is_refused(engine):
-    census = town_census(engine, make_town(40, seed=1))
-    with pytest.raises(BadInput, match="cannot be written down"):
-        swapping(census).law(census)
-
-
-# -- the promise: none ------------------------------------------------------------------------
-
-
-def arrangements(census: Census, town: Town) -> list[Census]:
-    """Return every data set in which the households live in the same blocks, in any order."""
-    engine = census.engine
-    ids = [house.unit_id for house in town.houses]
-    rows = dict(engine.rows(census.table("units").select("unit_id", "block")))
-    blocks = [rows[unit] for unit in ids]
-    found = []
-    for arranged in sorted(set(itertools.permutations(blocks))):
-        new = engine.from_numpy({"unit_id": np.array(ids), "new": np.array(arranged, dtype=object)})
-        moved = census.table("units").join(new, on="unit_id", how="inner")
-        units = engine.materialise(moved.drop("block").rename({"new": "block"}))
-        found.append(replace(census, units=units))
-    return found
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_the_loss_is_infinite_and_a_witness_shows_it(engine, preset):
-    town = tiny_town([(0, single("01")), (2, single("02")), (4, single("03"))])
-    census = town_census(engine, town)
-    census = replace(census, units=census.table("units").filter(nw_occupied()))
-    made = swapping(census, "7/10", preset)
-    verdict = verify_mechanism(made, arrangements(census, town))
-    assert verdict.loss.bounds.lower == math.inf
-    assert verdict.loss.witness is not None
-    assert verdict.loss.witness.apart > 0
-    assert verdict.answer == "satisfied"  # it promises nothing, and keeps that
-
-
-def nw_occupied():
-    return nw.col("kind") == "occupied"
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_no_number_stands_in_for_a_budget(engine, tmp_path, preset):
-    census = town_census(engine, make_town(100, seed=8))
-    made = swapping(census, "1/10", preset)
-    release = protect(made, census, trial(1), tmp_path / "release")
-    assert isinstance(release.specification.budget.amount, NoFiniteBudget)
-    assert release.specification == made.specify(made.facts(census)) == made.specify()
-    told = release.specification.describe()
-    assert "no finite budget exists" in told
-    assert PRESETS[preset].label in told
-    assert "epsilon =" not in told
-
-
-def test_public_facts_name_rate_variables_and_invariants(schema):
-    made = mechanism(NAME, schema, {"rate": "1/50"})
-    told = made.public_facts()
-    assert told["rate"] == "1/50"
-    assert told["matched"] == ["size", "adults"]
-    assert len(told["exact"]) == len(made.specify().multiverse.invariants) == 3
-    json.dumps(told)
-
-
-def test_presets_say_what_they_are():
-    assert PRESETS["high-variance"].label == "our reconstruction"
-    assert PRESETS["published-code"].label == "parity with the choices of the published program"
-
-
-# -- the internal report ------------------------------------------------------------------------
+# -- the internal report ---------------------------------------------------------------------
 
 
 def test_the_report_counts_what_was_done(engine, tmp_path):
@@ -453,148 +221,3 @@ def test_the_report_counts_what_was_done(engine, tmp_path):
 def sorted_by_name(made, counts) -> list[int]:
     """Return counts as the report writes them: keys of JSON are sorted."""
     return [int(count) for _, count in sorted(zip(made.groups, counts, strict=True))]
-
-
-# -- parameters -----------------------------------------------------------------------------
-
-
-def test_it_is_a_mechanism_with_a_law(engine):
-    made = swapping(town_census(engine, make_town(20, seed=1)))
-    assert isinstance(made, Mechanism)
-    assert isinstance(made, Enumerable)
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_parameters_read_back_and_override_presets(schema, preset):
-    made = mechanism(NAME, schema, {"rate": "1/50", "preset": preset})
-    assert mechanism(NAME, schema, made.parameters()) == made
-    json.dumps(made.parameters())
-    other = mechanism(NAME, schema, {**made.parameters(), "candidates": 7})
-    assert other.candidates == 7
-    assert mechanism(NAME, schema, {"rate": "1/50", "preset": preset, "candidates": 7}) == other
-
-
-@pytest.mark.parametrize(
-    ("parameters", "says"),
-    [
-        ({"rate": "0"}, "strictly between 0 and 1"),
-        ({"rate": "1"}, "strictly between 0 and 1"),
-        ({"rate": "-1/2"}, "strictly between 0 and 1"),
-        ({"rate": 0.1}, "must be exact"),
-        ({}, "rate"),
-        ({"rate": "1/2", "preset": "papers"}, "Did you mean 'paper'"),
-        ({"rate": "1/2", "match": ["sise"]}, "Did you mean 'size'"),
-        ({"rate": "1/2", "match": ["tract"]}, "units have no column"),
-        ({"rate": "1/2", "flags": ["size", "size"]}, "twice"),
-        ({"rate": "1/2", "flags": ["age"]}, "units have no column 'age'"),
-        ({"rate": "1/2", "persons": "sizes"}, "Did you mean 'size'"),
-        ({"rate": "1/2", "within": "block"}, "within must be one of"),
-        ({"rate": "1/2", "within": "nation"}, "within must be one of"),
-        ({"rate": "1/2", "leave": "state"}, "leave must be one of"),
-        ({"rate": "1/2", "within": "county", "leave": "county"}, "leave must be one of"),
-        ({"rate": "1/2", "within": "county", "flag_area": "state"}, "flag_area must be one of"),
-        ({"rate": "1/2", "candidates": 0}, "candidates"),
-        ({"rate": "1/2", "tiers": []}, "tiers"),
-        ({"rate": "1/2", "tiers": [{"share": "1", "chance": "1"}]}, "the last takes the rest"),
-        ({"rate": "1/2", "tiers": [{"chance": "1"}, {"chance": "1"}]}, "every tier but the last"),
-        ({"rate": "1/2", "tiers": [{"chance": "3/2"}]}, "between 0 and 1"),
-        (
-            {"rate": "1/2", "tiers": [{"share": "-1", "chance": "1"}, {"chance": "1"}]},
-            "must not be negative",
-        ),
-        ({"rate": "1/2", "distance": "miles"}, "distance"),
-        ({"rate": "1/2", "swaprate": "1/2"}, "unknown key"),
-    ],
-)
-def test_bad_parameters_get_one_clear_error(schema, parameters, says):
-    with pytest.raises(BadInput, match=says) as caught:
-        mechanism(NAME, schema, parameters)
-    assert caught.value.exit_code == 2
-
-
-@pytest.mark.parametrize("missing", ["column", "value", "null", "range"])
-def test_points_must_be_there(engine, tmp_path, missing):
-    town = make_town(50, seed=2)
-    census = town_census(engine, town)
-    if missing == "column":
-        census = replace(census, geography=census.geography.drop("longitude"))
-    elif missing == "null":
-        kept = nw.when(nw.col("longitude") < -1000).then(nw.col("longitude"))
-        census = replace(census, geography=census.geography.with_columns(longitude=kept))
-    else:
-        lost = float("nan") if missing == "value" else 500.0
-        lived_in = town.houses[0].block
-        blocks = [(*b[:3], lost) if i == lived_in else b for i, b in enumerate(town.blocks)]
-        census = town_census(engine, replace(town, blocks=tuple(blocks)))
-    with pytest.raises(BadInput, match=r"geography\.longitude") as caught:
-        protect(swapping(census), census, trial(1), tmp_path / "release")
-    assert caught.value.exit_code == 2
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_census_in_one_tract_is_refused(engine, tmp_path):
-    census = town_census(engine, make_town(50, tracts=1, seed=2))
-    with pytest.raises(BadInput, match="no household has a possible partner"):
-        protect(swapping(census), census, trial(1), tmp_path / "release")
-    assert list(tmp_path.iterdir()) == []
-    protect(swapping(census, leave="block"), census, trial(1), tmp_path / "release")
-
-
-def test_matching_on_everything_leaves_nobody(engine, tmp_path):
-    town = tiny_town([(0, ONE), (2, PAIR), (4, single("03", 70))])
-    census = town_census(engine, replace(town, residents={0: 1}))
-    made = swapping(
-        census, "1/2", match=["size", "minors", "members_black", "householder_race_group"]
-    )
-    with pytest.raises(BadInput, match="no household has a possible partner"):
-        made.check(census)
-
-
-def test_a_census_without_households_or_links_is_refused(engine):
-    town = make_town(30, seed=1)
-    census = town_census(engine, town)
-    vacant = replace(census, units=census.table("units").filter(~nw_occupied()))
-    with pytest.raises(BadInput, match="no occupied unit"):
-        swapping(census).check(vacant)
-    unlinked = replace(census, persons=census.table("persons").drop("unit_id"))
-    with pytest.raises(BadInput, match="no link to units"):
-        swapping(census).check(unlinked)
-
-
-def test_another_schema_needs_its_own_columns(engine, tmp_path):
-    households = [(n % 3, "owner", [(40 + n, "f", "national")]) for n in range(9)]
-    census = register_census(engine, households)
-    with pytest.raises(BadInput, match="within must be one of"):
-        mechanism(NAME, census.schema, {"rate": "1/2"})
-    geography = engine.from_numpy(
-        {
-            "cell": np.array(
-                sorted(r[0] for r in engine.rows(census.geography.select("cell"))), dtype=object
-            ),
-            "latitude": np.array([47.0, 47.1, 47.3]),
-            "longitude": np.array([8.0, 8.1, 8.0]),
-        }
-    )
-    joined = engine.materialise(census.geography.join(geography, on="cell"))
-    census = replace(census, geography=joined)
-    parameters = {
-        "rate": "1/2",
-        "match": ["size", "tenure"],
-        "within": "municipality",
-        "leave": "cell",
-        "groups": [],
-        "flags": ["size"],
-        "flag_area": "cell",
-    }
-    made = mechanism(NAME, census.schema, parameters)
-    release = protect(made, census, trial(1), tmp_path / "release")
-    told = check_invariants(release.specification, census, release.microdata(engine))
-    assert not any(told.values())
-    assert made.outcome(release.microdata(engine)) != made.outcome(census)
-
-
-def test_a_geography_without_points_is_named(engine):
-    census = us_census(engine, [(0, "1", [(40, "1", "01")]), (1, "1", [(40, "1", "01")])])
-    census = replace(census, geography=census.geography.drop("latitude", strict=False))
-    with pytest.raises(BadInput, match=r"geography\.latitude is missing"):
-        swapping(census, leave="block").check(census)

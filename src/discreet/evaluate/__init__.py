@@ -17,7 +17,7 @@ from discreet.evaluate.swap_results import (
     error_table,
     relative_errors,
 )
-from discreet.evaluate.swaps import PairSwapping, study_swaps
+from discreet.evaluate.swaps import study_swaps
 
 __all__ = [
     "COMPONENTS",
@@ -27,7 +27,6 @@ __all__ = [
     "Errors",
     "Finding",
     "InvariantCheck",
-    "PairSwapping",
     "SwapResult",
     "SwapRun",
     "SwapStudy",

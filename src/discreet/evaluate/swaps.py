@@ -12,8 +12,6 @@ looks at who was swapped, so simulated data are taken and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -30,32 +28,14 @@ from discreet.evaluate.swap_results import (
     SwapStudy,
     Who,
 )
-from discreet.mechanisms import Mechanism
-from discreet.noise import Randomness, trial
+from discreet.mechanisms import Households, Mechanism, PairSwapping, Places, Swap, kilometres
+from discreet.noise import trial
 
 #: Told the part done (0 to 1) and what comes now.
 Progress = Callable[[float, str], None]
 
 #: Shares of pairs below which a distance is told.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-
-EARTH_KM = 6371.0088
-
-
-@runtime_checkable
-class PairSwapping(Mechanism, Protocol):
-    """A mechanism in which pairs of households trade places."""
-
-    rate: Fraction
-
-    def method(self) -> str:
-        """Return in words which method this is."""
-
-    def read(self, census: Census) -> Any:
-        """Return the households as arrays: `unit_id`, `place` (number of the block), `places`."""
-
-    def swap(self, census: Census, households: Any, rng: Randomness, threads: int = 1) -> Any:
-        """Choose the pairs: `partner` of every household, `targets`, `without_partner`."""
 
 
 def study_swaps(
@@ -176,7 +156,7 @@ class _Look:
         return SwapResult(name, made.method(), made.rate, tuple(found), variance, squared)
 
     def run(
-        self, seed: int, households: Any, members: Integers, swap: Any
+        self, seed: int, households: Households, members: Integers, swap: Swap
     ) -> tuple[SwapRun, Integers]:
         """Measure one draw; also return the changes of counts by block and group."""
         targets, partners = swap.targets, swap.partner[swap.targets]
@@ -277,19 +257,10 @@ def class_of(members: Integers) -> Integers:
     return found
 
 
-def _spread(places: Any, here: Integers, there: Integers) -> dict[str, float]:
+def _spread(places: Places, here: Integers, there: Integers) -> dict[str, float]:
     """Return how far apart the blocks of the pairs are; nothing without points."""
     if places.latitude is None or not here.size:
         return {}
-    latitude, longitude = np.radians(places.latitude), np.radians(places.longitude)
-    apart = great_circle(latitude[here], longitude[here], latitude[there], longitude[there])
+    apart = kilometres(places, here, there)
     told = {f"{q:.0%}": float(np.quantile(apart, q)) for q in QUANTILES}
     return {**told, "mean": float(apart.mean())}
-
-
-def great_circle(phi: Floats, theta: Floats, phi2: Floats, theta2: Floats) -> Floats:
-    """Return distances in kilometres of points in radians (haversine formula)."""
-    half = np.sin((phi2 - phi) / 2) ** 2
-    half = half + np.cos(phi) * np.cos(phi2) * np.sin((theta2 - theta) / 2) ** 2
-    arc: Floats = 2 * np.arcsin(np.minimum(np.sqrt(half), 1.0))
-    return EARTH_KM * arc

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,15 +35,13 @@ from discreet.mechanisms.swapping.households import (
 )
 from discreet.mechanisms.swapping.numbering import Integers
 from discreet.mechanisms.swapping.pair_law import Counts, records_by_block
+from discreet.mechanisms.swapping.promise import PLAINLY, no_budget, swap_invariants
 from discreet.mechanisms.swapping.tally import Tally
 from discreet.noise import Randomness
 from discreet.spec import (
     MULTIPLICATIVE,
-    Budget,
     Invariant,
-    MarginalTable,
     Multiverse,
-    NoFiniteBudget,
     Rational,
     Specification,
     hamming_of_multisets,
@@ -51,13 +50,8 @@ from discreet.spec import (
 #: Rows looked at first to see whether anybody has a partner.
 SOME_ROWS = 10_000
 
-REASON = (
-    "disjoint swaps of pairs do not lead from every data set of a universe to every other, so "
-    "some output has probability zero under one of two data sets and not under the other, and the "
-    "loss is infinite; who is swapped depends on other records as well"
-)
-PLAINLY = "no finite budget exists for this method"
-SOURCE = "Bailie, Gong and Meng, on the disjoint pairwise swapping of the 2010 census"
+#: What `method` says of a method that is our own.
+OUR_METHOD = "our reconstruction"
 
 
 class PairSwapping(Strict):
@@ -116,6 +110,15 @@ class PairSwapping(Strict):
     @abstractmethod
     def method(self) -> str:
         """Return in words which method this is, for the specification."""
+
+    @property
+    def ours(self) -> bool:
+        """Whether the method is our own: what others published is not about it."""
+        return OUR_METHOD in self.method()
+
+    def also_exact(self) -> tuple[str, ...]:
+        """Return in words what stays exact beside the invariants, if no table can say it."""
+        return ()
 
     @property
     def points(self) -> bool:
@@ -195,17 +198,14 @@ class PairSwapping(Strict):
         """Return what stays exact, and that no finite budget exists."""
         return Specification(
             domain=domain_of(self.census_schema),
-            multiverse=Multiverse(invariants=swap_invariants(self)),
+            multiverse=Multiverse(invariants=self._invariants()),
             input_premetric=hamming_of_multisets("household"),
             output_premetric=MULTIPLICATIVE,
-            budget=Budget(
-                unit="epsilon",
-                amount=NoFiniteBudget(reason=REASON),
-                source=SOURCE,
-                status="published",
-                conditions=(PLAINLY, f"method: {self.method()}"),
-            ),
+            budget=no_budget(self.method(), self.also_exact(), ours=self.ours),
         )
+
+    def _invariants(self) -> tuple[Invariant, ...]:
+        return swap_invariants(self.census_schema, self.match, self.within)
 
     def public_facts(self) -> dict[str, Any]:
         """Return what may be told of a swap to anybody: nothing here depends on the data."""
@@ -219,7 +219,10 @@ class PairSwapping(Strict):
             "matched": list(self.match),
             "within": self.within,
             "left": self.leave,
-            "exact": [invariant.describe() for invariant in swap_invariants(self)],
+            "exact": [
+                *(invariant.describe() for invariant in self._invariants()),
+                *self.also_exact(),
+            ],
         }
 
     # -- what is done -------------------------------------------------------------------
@@ -243,17 +246,20 @@ class PairSwapping(Strict):
         places = self.places(census)
         tally = Tally(self.name, self.rate, self.persons, self.groups, method=self.method())
         moved: list[tuple[Integers, Integers]] = []
+        notes = Counter[str]()
         for codes in batches(census, places):
             households = self.read(census, places, codes)
             swap = self.swap(census, households, rng, threads)
             changed = np.flatnonzero(swap.partner != np.arange(households.size))
             moved.append((households.unit_id[changed], households.place[swap.partner[changed]]))
             tally.add(households, swap.partner, swap.targets, swap.without_partner)
+            notes.update(swap.notes)
         unit_id, place = (np.concatenate(parts) for parts in zip(*moved, strict=True))
         frame = engine.from_numpy({"unit_id": unit_id, "place": place})
         located = frame.join(places.frame, on="place", how="inner").select("unit_id", block)
         write_microdata(census, located, folder / "microdata")
-        write_json(folder / "internal.json", tally.report(), 0o600)
+        report = {**tally.report(), "notes": dict(notes)} if notes else tally.report()
+        write_json(folder / "internal.json", report, 0o600)
 
     def publish(self, folder: Path, out: Path, engine: Engine) -> None:
         """Copy the protected microdata, final when they were drawn, and say how they were made."""
@@ -279,35 +285,3 @@ def check_columns(field: str, columns: tuple[str, ...], schema: Schema) -> None:
             raise ValueError(f"{field}: units have no column '{column}'.{suggest(column, known)}")
     if len(set(columns)) != len(columns):
         raise ValueError(f"{field} names a column twice")
-
-
-def swap_invariants(made: PairSwapping) -> tuple[Invariant, ...]:
-    """Return what every swap of pairs keeps exactly."""
-    kinds, block = made.census_schema.kinds, made.census_schema.block
-    occupied = {"kind": list(kinds.occupied)}
-    fixed = [*kinds.vacant, *kinds.collective]
-    swapped = (
-        MarginalTable(
-            name="household records by stratum",
-            of="units",
-            where=occupied,
-            by=made.match,
-            level=made.within,
-            whole_record=True,
-        ),
-        MarginalTable(
-            name=f"households by matching variables and {block}",
-            of="units",
-            where=occupied,
-            by=made.match,
-            level=block,
-        ),
-    )
-    stays = MarginalTable(
-        name="vacant units and collective quarters with their residents",
-        of="units",
-        where={"kind": fixed},
-        level=block,
-        whole_record=True,
-    )
-    return (*swapped, stays) if fixed else swapped

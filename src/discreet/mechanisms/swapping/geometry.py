@@ -30,7 +30,13 @@ from discreet.mechanisms.swapping.households import (
     need_points,
     read_places,
 )
-from discreet.mechanisms.swapping.numbering import Integers, packed, run_starts, sort_keys
+from discreet.mechanisms.swapping.numbering import (
+    Integers,
+    numbered,
+    packed,
+    run_starts,
+    sort_keys,
+)
 
 Distance = Literal["great-circle", "degrees"]
 
@@ -38,6 +44,9 @@ EARTH_KM = 6371.0088
 SPHERE_STEPS = 2**30
 DEGREE_STEPS = 2**22
 
+
+#: A tree of 2^31 points has fewer levels.
+DEEPEST = 64
 
 #: Segments of at most so many points are not split further: looking at all is faster.
 LEAF = 8
@@ -58,7 +67,8 @@ class Tree(NamedTuple):
     free households its segment has, and the area to leave if there is only one in it. One
     node more closes the list.
     A slot is a household in the order of the tree: `members` says which, `slots` the
-    reverse, `home` at which node.
+    reverse, `home` at which node. `counts` are the households of each node, `crowds` those
+    of each area to leave of a stratum; areas to leave are numbered stratum by stratum.
     """
 
     roots: Integers
@@ -66,6 +76,8 @@ class Tree(NamedTuple):
     members: Integers
     slots: Integers
     home: Integers
+    counts: NDArray[np.int32]
+    crowds: Integers
 
 
 def coordinates(places: Places, used: Integers, distance: Distance) -> Integers:
@@ -152,67 +164,77 @@ def plant(households: Households, distance: Distance) -> Tree:
     nodes = np.zeros((lead.size + 1, 8), dtype=np.int32)
     place = coordinates(households.places, households.place, distance)
     nodes[:-1, X : Z + 1] = place[households.place[lead]]
-    nodes[:-1, LEAVE] = households.leave[lead]
+    nodes[:-1, LEAVE] = numbered([strata, households.leave[lead]])[0]
     nodes[:-1, FIRST] = starts
     nodes[:-1, BELOW] = np.diff(np.append(starts, members.size))
-    order_all(roots, nodes)
+    segments = segments_of(roots)
+    order_all(segments, nodes)
     # Slots follow the tree, so that what is near lies near in memory.
     counts = nodes[:-1, BELOW].astype(np.int64)
     first = np.append(0, np.cumsum(counts))
     shift = np.repeat(nodes[:-1, FIRST] - first[:-1], counts)
     members = members[np.arange(members.size) + shift]
     nodes[:, FIRST] = first
-    sum_up(roots, nodes)
+    sum_up(segments, nodes)
     slots = np.empty(members.size, dtype=np.int64)
     slots[members] = np.arange(members.size)
-    return Tree(roots, nodes, members, slots, np.repeat(np.arange(lead.size), counts))
+    home = np.repeat(np.arange(lead.size), counts)
+    crowds = np.bincount(nodes[home, LEAVE])
+    return Tree(roots, nodes, members, slots, home, counts.astype(np.int32), crowds)
 
 
 @compiled
-def order_all(roots: Integers, nodes: NDArray[np.int32]) -> None:
-    """Order the nodes of every segment as a tree."""
-    waiting = np.empty((128, 2), dtype=np.int64)
+def segments_of(roots: Integers) -> Integers:
+    """Return the segments of all strata, each before the two it is split into.
+
+    A segment lies from its first column up to, but without, its second.
+    """
+    most = 0
+    for g in range(roots.size - 1):
+        # Each split takes a point, and leaves at least half of LEAF on either side.
+        most += 1 + 2 * ((roots[g + 1] - roots[g]) // (1 + LEAF // 2))
+    found = np.empty((most, 2), dtype=np.int64)
+    waiting = np.empty((2 * DEEPEST, 2), dtype=np.int64)
+    number = 0
     for g in range(roots.size - 1):
         waiting[0, 0], waiting[0, 1] = roots[g], roots[g + 1]
         segments = 1
         while segments:
             segments -= 1
             low, high = waiting[segments, 0], waiting[segments, 1]
-            if high - low <= LEAF:
-                continue
+            found[number, 0], found[number, 1] = low, high
+            number += 1
+            if high - low > LEAF:
+                middle = (low + high) // 2
+                waiting[segments, 0], waiting[segments, 1] = low, middle
+                waiting[segments + 1, 0], waiting[segments + 1, 1] = middle + 1, high
+                segments += 2
+    return found[:number]
+
+
+@compiled
+def order_all(segments: Integers, nodes: NDArray[np.int32]) -> None:
+    """Order the nodes of every segment as a tree."""
+    for low, high in segments:
+        if high - low > LEAF:
             middle = (low + high) // 2
             wide = widest(nodes, low, high)
             select_middle(nodes, low, high - 1, middle, wide)
             nodes[middle, AXIS] = wide
-            waiting[segments, 0], waiting[segments, 1] = low, middle
-            waiting[segments + 1, 0], waiting[segments + 1, 1] = middle + 1, high
-            segments += 2
 
 
 @compiled
-def sum_up(roots: Integers, nodes: NDArray[np.int32]) -> None:
+def sum_up(segments: Integers, nodes: NDArray[np.int32]) -> None:
     """Set, for every segment, the households in it and the area to leave if it is only one."""
-    waiting = np.empty((128, 2), dtype=np.int64)
-    for g in range(roots.size - 1):
-        waiting[0, 0], waiting[0, 1] = roots[g], roots[g + 1]
-        segments = 1
-        while segments:
-            segments -= 1
-            low, high = waiting[segments, 0], waiting[segments, 1]
-            if low >= high:
-                continue
-            middle = (low + high) // 2
-            only = nodes[low, LEAVE]
-            for p in range(low + 1, high):
-                if nodes[p, LEAVE] != only:
-                    only = SEVERAL
-                    break
-            nodes[middle, ONLY] = only
-            nodes[middle, BELOW] = nodes[high, FIRST] - nodes[low, FIRST]
-            if high - low > LEAF:
-                waiting[segments, 0], waiting[segments, 1] = low, middle
-                waiting[segments + 1, 0], waiting[segments + 1, 1] = middle + 1, high
-                segments += 2
+    for low, high in segments:
+        middle = (low + high) // 2
+        only = nodes[low, LEAVE]
+        for p in range(low + 1, high):
+            if nodes[p, LEAVE] != only:
+                only = SEVERAL
+                break
+        nodes[middle, ONLY] = only
+        nodes[middle, BELOW] = nodes[high, FIRST] - nodes[low, FIRST]
 
 
 @compiled

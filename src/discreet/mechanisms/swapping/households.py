@@ -8,7 +8,7 @@ they mean stays in the engine.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import narwhals as nw
 import numpy as np
@@ -79,11 +79,13 @@ class Swap:
     """Who trades places with whom: `partner[h]` is h where a household stays.
 
     `targets` were chosen to be swapped; those in `without_partner` were, but found nobody.
+    `notes` counts what a method did beside that, for the internal report.
     """
 
     partner: Integers
     targets: Integers
     without_partner: Integers
+    notes: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_places(

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, cast
+from dataclasses import replace
 
 import numpy as np
 
 from discreet.census import Census
 from discreet.errors import BadInput
-from discreet.files import write_json
 from discreet.mechanisms.swapping.exchange import PairSwapping
 from discreet.mechanisms.swapping.geometry import points_of
-from discreet.mechanisms.swapping.households import POINT, Households, Places, Swap, read_places
+from discreet.mechanisms.swapping.households import POINT, Households, Places, read_places
 from discreet.mechanisms.swapping.numbering import Integers
 from discreet.mechanisms.swapping.risk import most_pairs
-from discreet.noise import Randomness
-
-
-@dataclass(frozen=True)
-class NotedSwap(Swap):
-    """A swap with counts of what the method did, for the internal report."""
-
-    notes: Mapping[str, int] = field(default_factory=dict)
 
 
 class ListedSwapping(PairSwapping):
-    """A mechanism that needs no points; where every block has one, distances are reported."""
+    """A mechanism that needs no points; where every block has one, distances are reported.
+
+    Its pass runs on one core whatever `threads` says: a list is read at most twice, and one
+    household waits for the one before. Only the engine uses more.
+    """
 
     @property
     def points(self) -> bool:
@@ -52,31 +42,6 @@ class ListedSwapping(PairSwapping):
         except BadInput:
             return replace(places, latitude=None, longitude=None)
         return places
-
-    def draw(self, census: Census, rng: Randomness, folder: Path, threads: int = 1) -> None:
-        """Swap, write the protected microdata, and tell in the internal report what was done."""
-        notes = Counter[str]()
-        listening = cast(PairSwapping, _Listening(self, notes))
-        PairSwapping.draw(listening, census, rng, folder, threads)
-        path = folder / "internal.json"
-        write_json(path, {**json.loads(path.read_text()), "notes": dict(notes)}, 0o600)
-
-
-class _Listening:
-    """A mechanism that adds up the notes of its swaps."""
-
-    def __init__(self, made: PairSwapping, notes: Counter[str]) -> None:
-        self._made, self._notes = made, notes
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._made, name)
-
-    def swap(
-        self, census: Census, households: Households, rng: Randomness, threads: int = 1
-    ) -> Swap:
-        swap = self._made.swap(census, households, rng, threads)
-        self._notes.update(cast(NotedSwap, swap).notes)
-        return swap
 
 
 def pairs_allowed(households: Households, made: PairSwapping) -> Integers:

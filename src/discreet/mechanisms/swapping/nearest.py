@@ -16,28 +16,34 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 
 from discreet.compiled import compiled
-from discreet.mechanisms.swapping.geometry import FIRST, Tree, take_one
+from discreet.mechanisms.swapping.geometry import FIRST, LEAVE, Tree, take_one
 from discreet.mechanisms.swapping.households import Households, Swap
 from discreet.mechanisms.swapping.numbering import Integers, order_of
 from discreet.mechanisms.swapping.risk import Risk, Tier, settle_ties
 from discreet.mechanisms.swapping.search import (
-    DEEPEST,
-    Flags,
-    Heap,
     Nodes,
-    drop_farthest,
+    Scratch,
+    Standing,
+    Turn,
+    gather,
+    pick,
+    possible,
     requested,
     riskiest,
-    search,
+    scratch,
 )
 from discreet.noise import Randomness, Words, key_of
 
 #: From so many pairs on that are still to be made, strata are worked one after the other.
 MANY = 1024
+
+#: Turns words into signed numbers of the same order.
+SIGN = np.uint64(2**63)
 
 
 @dataclass(frozen=True)
@@ -88,15 +94,22 @@ class _Run:
             cuts = None if rules.riskiest else self._cuts()
             self.order = settle_ties(prepared.risk, self._words("ties"), cuts)
         self.visit, self.accept, self.choice = map(self._words, ("visit", "accept", "choice"))
-        self.priority = self._words("priority")[tree.members]
-        self.free = np.ones(households.size, dtype=np.bool_)
-        self.nodes = tree.nodes.copy()
         self.partner = np.arange(households.size, dtype=np.int64)
-        self.by_risk = np.empty(0, dtype=np.int64)
+        by_risk = np.empty(0, dtype=np.int64)
         if rules.riskiest:
             by_stratum = order_of([households.stratum[self.order]])
-            self.by_risk = tree.slots[self.order[by_stratum]]
-        self.cursor = tree.nodes[tree.roots, FIRST].astype(np.int64)
+            by_risk = tree.slots[self.order[by_stratum]]
+        priority = self._words("priority")[tree.members] ^ SIGN
+        self.standing = Standing(
+            home=tree.home,
+            nodes=tree.nodes.copy(),
+            left=tree.counts.copy(),
+            crowds=tree.crowds.copy(),
+            free=np.ones(households.size, dtype=np.bool_),
+            priority=priority.view(np.int64),
+            by_risk=by_risk,
+            cursor=tree.nodes[tree.roots, FIRST].astype(np.int64),
+        )
 
     def _words(self, what: str) -> Words:
         sizes = np.diff(self.offsets)
@@ -133,86 +146,104 @@ class _Run:
 
     def _pair_up(self, visited: Integers, most: int) -> tuple[Integers, Integers]:
         """Give households partners one after the other; return targets and the others."""
-        tree = self.prepared.tree
-        paired, alone = pair_up(
-            tree,
-            self.nodes,
-            self.free,
-            tree.slots[visited],
-            self.prepared.households.stratum[visited],
-            self.choice[visited],
-            self.priority,
-            self.prepared.rules.candidates,
-            most,
-            self.by_risk,
-            self.cursor,
-        )
+        tree, stratum = self.prepared.tree, self.prepared.households.stratum[visited]
+        turns = Turns(tree.slots[visited], stratum, self.choice[visited])
+        candidates = self.prepared.rules.candidates
+        paired, alone = pair_up(tree.roots, self.standing, turns, candidates, most)
         one, other = tree.members[paired.T]
         self.partner[one], self.partner[other] = other, one
         return one, tree.members[alone]
 
     def _visited(self, members: Integers, chance: Fraction) -> Integers:
-        """Return the accepted members of a tier in the order they are visited."""
-        if chance < 1:
-            limit = np.uint64(ceil(chance * 2**64))
-            members = members[self.accept[members] < limit]
+        """Return the accepted members of a tier in the order they are visited.
+
+        A member is accepted if its word is below chance * 2^64, rounded up: exactly for
+        chances of so many binary digits, else more often by less than 2^-64.
+        """
+        limit = ceil(chance * 2**64)
+        if limit < 2**64:
+            members = members[self.accept[members] < np.uint64(limit)]
         return members[np.argsort(self.visit[members], kind="stable")]
+
+
+class Turns(NamedTuple):
+    """Those who look for a partner, in turn: their slots, strata and words of choice."""
+
+    slot: Integers
+    stratum: Integers
+    choice: Words
 
 
 @compiled
 def pair_up(
-    tree: Tree,
-    nodes: Nodes,
-    free: Flags,
-    visited: Integers,
-    stratum: Integers,
-    choice: Words,
-    priority: Words,
-    candidates: int,
-    most: int,
-    by_risk: Integers,
-    cursor: Integers,
+    roots: Integers, standing: Standing, turns: Turns, candidates: int, most: int
 ) -> tuple[Integers, Integers]:
-    """Give the visited slots partners until `most` pairs are made.
+    """Give households partners in turn, until `most` pairs are made.
 
-    Returns pairs of target and partner, and those that found no partner. With `by_risk`
-    (the slots of each stratum, the most at risk first) strata too small for the request
-    of the published program take the riskiest.
+    Returns pairs of target and partner, and those that found no partner, as slots.
     """
-    heap = Heap(
-        np.empty(candidates, dtype=np.int64),
-        np.empty(candidates, dtype=np.uint64),
-        np.empty(candidates, dtype=np.int64),
-    )
-    waiting = np.empty((DEEPEST, 6), dtype=np.int64)
-    paired = np.empty((min(most, visited.size), 2), dtype=np.int64)
-    lonely = np.empty(visited.size, dtype=np.int64)
+    paired = np.empty((min(most, turns.slot.size), 2), dtype=np.int64)
+    lonely = np.empty(turns.slot.size, dtype=np.int64)
     pairs, alone = 0, 0
-    for i in range(visited.size):
-        t = visited[i]
+    room = scratch(largest(roots, standing.nodes, turns.stratum))
+    for i in range(turns.slot.size):
+        target, stratum = turns.slot[i], turns.stratum[i]
         if pairs == most:
             break
-        if not free[t]:
+        if not standing.free[target]:
             continue
-        low, high = tree.roots[stratum[i]], tree.roots[stratum[i] + 1]
-        here = nodes[tree.home[t]]
-        size = search(nodes, free, priority, low, high, here, heap, waiting)
-        ranked = False
-        if by_risk.size and not requested(nodes, priority, low, high, here, heap, size, waiting):
-            end = nodes[high, FIRST]
-            size = riskiest(nodes, free, tree.home, here, by_risk, cursor, stratum[i], end, heap)
-            ranked = True
-        if size == 0:
-            lonely[alone] = t
+        here = standing.nodes[standing.home[target]]
+        turn = Turn(roots[stratum], roots[stratum + 1], here)
+        other = partner_of(standing, turn, stratum, turns.choice[i], candidates, room)
+        if other < 0:
+            lonely[alone] = target
             alone += 1
             continue
-        j = np.int64(choice[i] % np.uint64(size))
-        while not ranked and size > j + 1:
-            size = drop_farthest(heap, size)
-        other = heap.slot[j if ranked else 0]
-        for s in (t, other):
-            free[s] = False
-            take_one(nodes, low, high, tree.home[s])
-        paired[pairs, 0], paired[pairs, 1] = t, other
+        take(standing, turn, target)
+        take(standing, turn, other)
+        paired[pairs, 0], paired[pairs, 1] = target, other
         pairs += 1
     return paired[:pairs].copy(), lonely[:alone].copy()
+
+
+@compiled
+def largest(roots: Integers, nodes: Nodes, strata: Integers) -> int:
+    """Return the households of the largest of some strata."""
+    most = 0
+    for g in strata:
+        most = max(most, nodes[roots[g + 1], FIRST] - nodes[roots[g], FIRST])
+    return most
+
+
+@compiled
+def partner_of(
+    standing: Standing, turn: Turn, stratum: int, choice: np.uint64, candidates: int, room: Scratch
+) -> int:
+    """Return the slot of the partner, -1 if there is none.
+
+    The rank of the partner among the candidates is the remainder of a 64-bit word: no
+    candidate is more likely than another by a factor of 1 + 2^-50, as they are at most
+    10,000. Strata too small for the request of the published program take the riskiest.
+    """
+    partners = possible(standing, turn)
+    if partners == 0:
+        return -1
+    rank = 1 + int(np.int64(choice % np.uint64(min(candidates, partners))))
+    if not standing.by_risk.size:
+        return pick(standing, gather(standing, turn, rank, room), rank, room)
+    if partners >= candidates:
+        size = gather(standing, turn, candidates, room)
+        last = pick(standing, size, candidates, room)
+        if requested(standing, turn, candidates, last, room):
+            return pick(standing, size, rank, room)
+    return riskiest(standing, turn, stratum, rank)
+
+
+@compiled
+def take(standing: Standing, turn: Turn, slot: int) -> None:
+    """Let a household be free no more."""
+    p = standing.home[slot]
+    standing.free[slot] = False
+    standing.left[p] -= 1
+    standing.crowds[standing.nodes[p, LEAVE]] -= 1
+    take_one(standing.nodes, turn.low, turn.high, p)

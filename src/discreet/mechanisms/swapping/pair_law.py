@@ -3,6 +3,12 @@
 Everything random is enumerated, in fractions and in plain Python: who comes first among
 equals, in which order targets are visited, whether they are accepted, and which candidate
 is taken. Written apart from the compiled pass, so that each can be checked by the other.
+
+The law is that of ideal random numbers, in exact fractions. The pass draws 64-bit words: a
+target is accepted if its word is below ceil(chance 2^64), which exceeds the chance by less
+than 2^-64; one of k candidates is taken by the remainder of a word modulo k, which is off
+1/k by less than 2^-64, for 10,000 candidates a relative bias below 2^-50; equal words, with
+probability below n^2 / 2^65 among n households, leave the order of `unit_id`.
 """
 
 from __future__ import annotations
@@ -81,7 +87,7 @@ def targeted_law(prepared: Prepared, distance: Distance, area: int) -> PairLaw:
     tiny = _Area(prepared, distance, area)
     tiers = Counter(map(tiny.tiers, tiny.orders()))
     ranks = list(tiny.rankings())
-    _bounded(len(tiers) * len(ranks) * 3**tiny.size)
+    bounded(len(tiers) * len(ranks) * 3**tiny.size)
     each = Fraction(1, tiers.total() * len(ranks))
     law: dict[tuple[int, ...], Fraction] = {}
     for members, times in tiers.items():
@@ -91,7 +97,8 @@ def targeted_law(prepared: Prepared, distance: Distance, area: int) -> PairLaw:
     return law
 
 
-def _bounded(steps: int) -> None:
+def bounded(steps: int) -> None:
+    """Refuse an enumeration of too many steps."""
     if steps > LONGEST:
         raise BadInput(
             "the law of so many households, or of so many that are alike, cannot be written down: "
@@ -124,7 +131,7 @@ class _Area:
         if not self.rules.random_ties:
             yield tuple(self.order)
             return
-        _bounded(prod(factorial(len(group)) for group in groups))
+        bounded(prod(factorial(len(group)) for group in groups))
         for arranged in product(*map(permutations, groups)):
             yield tuple(h for group in arranged for h in group)
 
@@ -140,7 +147,7 @@ class _Area:
                 old, new = group[one], group[other]
                 group = [new if g == old else g for g in group]
         groups = [[h for h in range(self.size) if group[h] == g] for g in sorted(set(group))]
-        _bounded(prod(factorial(len(members)) for members in groups))
+        bounded(prod(factorial(len(members)) for members in groups))
         for arranged in product(*map(permutations, groups)):
             order = [h for members in arranged for h in members]
             yield tuple(order.index(h) for h in range(self.size))

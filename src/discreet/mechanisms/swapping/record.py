@@ -21,50 +21,23 @@ is replaced by the next of its area; risks are counted in whole numbers.
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
 from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from discreet.census import Census, Schema
 from discreet.config import suggest
 from discreet.mechanisms.swapping import anonymity
-from discreet.mechanisms.swapping.donors import (
-    Flags,
-    Found,
-    Free,
-    arrivals,
-    line_up,
-    pair_up,
-    words_of,
-)
-from discreet.mechanisms.swapping.exchange import check_level
+from discreet.mechanisms.swapping.exchange import OUR_METHOD, check_level
 from discreet.mechanisms.swapping.households import Households, Swap
-from discreet.mechanisms.swapping.listed import ListedSwapping, NotedSwap, pairs_allowed
-from discreet.mechanisms.swapping.numbering import Integers, numbered
-from discreet.noise import Randomness, key_of
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """All that does not change from one draw to the next.
-
-    `alike` has the smallest number of like records per level, `must` the level at which a
-    household must be swapped, `profiles` a number per household and profile.
-    """
-
-    households: Households
-    hierarchy: tuple[str, ...]
-    alike: tuple[Integers, ...]
-    must: Integers
-    profiles: tuple[Integers, ...]
-    rate: Fraction
-    allowed: Integers | None
+from discreet.mechanisms.swapping.listed import ListedSwapping, pairs_allowed
+from discreet.mechanisms.swapping.listed_law import record_law
+from discreet.mechanisms.swapping.numbering import numbered
+from discreet.mechanisms.swapping.pair_law import Counts, law_of_release
+from discreet.mechanisms.swapping.record_pass import Prepared, pair
+from discreet.noise import Randomness
 
 
 class RecordSwapping(ListedSwapping):
@@ -163,7 +136,10 @@ class RecordSwapping(ListedSwapping):
 
     def method(self) -> str:
         """Return which method this is."""
-        return "targeted record swapping in the manner of sdcMicro, not its program"
+        return (
+            f"targeted record swapping in the manner of sdcMicro, not its program: {OUR_METHOD} "
+            f"from its documentation"
+        )
 
     def columns(self) -> tuple[str, ...]:
         """Return the columns of units in profiles and risk variables."""
@@ -217,8 +193,13 @@ class RecordSwapping(ListedSwapping):
     def swap(
         self, census: Census, households: Households, rng: Randomness, threads: int = 1
     ) -> Swap:
-        """Choose the pairs."""
+        """Choose the pairs; `threads` changes nothing."""
         return pair(self.prepare(census, households), rng)
+
+    def law(self, census: Census) -> dict[Counts, Fraction]:
+        """Return the probability of every released data set of a tiny census."""
+        prepared = self.prepare(census)
+        return law_of_release(census, prepared.households, lambda a: record_law(prepared, a))
 
 
 def in_common(profiles: Any, schema: Schema) -> tuple[str, ...]:
@@ -231,80 +212,3 @@ def in_common(profiles: Any, schema: Schema) -> tuple[str, ...]:
         for name in profiles[0]
         if schema.home(name, "units") == "units" and all(name in profile for profile in profiles)
     )
-
-
-def pair(prepared: Prepared, rng: Randomness, replicate: int = 0) -> NotedSwap:
-    """Draw the pairs once; each replicate reads tapes of its own."""
-    households, must = prepared.households, prepared.must
-    last = len(prepared.hierarchy) - 1
-    left = _left(prepared, rng, replicate)
-    passes: list[Found] = []
-    for number, level in enumerate(prepared.hierarchy):
-        words = words_of(households, rng, f"record-swap-{level}", replicate)
-        order = np.argsort(arrivals(words, 1 / prepared.alike[number]), kind="stable")
-        lists = line_up([(profile, order) for profile in prepared.profiles])
-        area = households.level(level)
-        # Who found nobody outside a large area may find somebody outside the smallest.
-        due = must[order] <= last if number == last else must[order] == number
-        passes.append(pair_up(order[due], lists, area, left, False))
-        if number == last:
-            passes.append(pair_up(order[~due], lists, area, left, True))
-            if prepared.allowed is not None:  # pairs an area could not make go to others
-                passes.append(pair_up(order[~due], lists, area, left, False))
-    targets, partners, family, alone = (
-        np.concatenate(parts) for parts in zip(*passes, strict=True)
-    )
-    partner = np.arange(households.size)
-    partner[targets], partner[partners] = partners, targets
-    alone = np.unique(alone)
-    alone = alone[left.free[alone]]
-    return NotedSwap(partner, targets, alone, _notes(prepared, family, alone, left.free))
-
-
-def _left(prepared: Prepared, rng: Randomness, replicate: int) -> Free:
-    """Return what there is before the first pass: everybody free, all pairs to be made."""
-    households = prepared.households
-    codes, sizes = households.area_codes, np.diff(households.offsets)
-    keys = key_of(codes, [str(replicate)] * len(codes))
-    two = np.full(len(codes), 2)
-    words = rng.words("record-swap-rounding", keys, np.zeros_like(two), two).tolist()
-    area = households.level(households.places.within)
-    home = households.level(prepared.hierarchy[-1])
-    quota = np.zeros(int(home.max(initial=0)) + 1, dtype=np.int64)
-    allowed = prepared.allowed
-    for a, size in enumerate(sizes.tolist()):
-        first, coin, word = int(households.offsets[a]), words[2 * a], words[2 * a + 1]
-        wanted = prepared.rate * size / 2
-        up = allowed is None and coin < 2**63
-        homes, counts = np.unique(home[first : first + size], return_counts=True)
-        quota[homes] = spread(ceil(wanted) if up else int(wanted), counts, word)
-    if allowed is None:
-        allowed = np.full(len(households.places.codes), households.size)
-    free = np.ones(households.size, dtype=np.bool_)
-    return Free(free, area, allowed.copy(), home, quota)
-
-
-def spread(pairs: int, sizes: Integers, word: int) -> Integers:
-    """Spread pairs over areas in proportion to their sizes, rounded up or down by one word.
-
-    Systematic sampling: each area has pairs * size / all on average, and they add up.
-
-    >>> spread(7, np.array([10, 20, 5]), 2**63).tolist()
-    [2, 4, 1]
-    """
-    total = int(sizes.sum())
-    reached = (np.cumsum(sizes) * pairs + (word * total >> 64)) // max(total, 1)
-    return np.diff(reached, prepend=0)
-
-
-def _notes(prepared: Prepared, family: Integers, alone: Integers, free: Flags) -> Counter[str]:
-    """Return counts of what was done, for the internal report."""
-    must, last = prepared.must, len(prepared.hierarchy) - 1
-    notes = Counter[str]()
-    for number, level in enumerate(prepared.hierarchy):
-        notes[f"must_be_swapped_by_{level}"] = int((must == number).sum())
-    notes["must_be_swapped_but_left"] = int(((must <= last) & free).sum())
-    notes["must_be_swapped_but_without_partner"] = int((must[alone] <= last).sum())
-    for number in range(len(prepared.profiles)):
-        notes[f"pairs_by_profile_{number + 1}"] = int((family == number).sum())
-    return notes

@@ -1,7 +1,11 @@
-"""Find the nearest free households of a stratum: a search of the tree, and a heap of the best.
+"""Find the nearest free households of a stratum: a search of the tree, and a choice by rank.
 
 Distances are whole numbers. Where two are equal the lower priority is nearer, and should
 these be equal too, the slot that comes first.
+
+A household of a given rank is found without ordering those before it: the search gathers
+points in a pool, each with the number of free households it has, and now and then drops
+all that lie beyond the rank asked for.
 """
 
 from __future__ import annotations
@@ -12,87 +16,138 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.compiled import compiled
-from discreet.mechanisms.swapping.geometry import AXIS, BELOW, FIRST, LEAF, LEAVE, ONLY, X, Y, Z
+from discreet.mechanisms.swapping.geometry import (
+    AXIS,
+    BELOW,
+    DEEPEST,
+    FIRST,
+    LEAF,
+    LEAVE,
+    ONLY,
+    X,
+    Y,
+    Z,
+)
 from discreet.mechanisms.swapping.numbering import Integers
-from discreet.noise import Words
+from discreet.mechanisms.swapping.pool import COUNT, KEY, WHAT, cut
 
 Flags = NDArray[np.bool_]
 Nodes = NDArray[np.int32]
-
-#: Segments waiting in a search: a tree is at most 64 levels deep, two segments each.
-DEEPEST = 128
+Node = NDArray[np.int32]
 
 # Columns of a waiting segment: its nodes, its least squared distance, and the parts of it.
 LOW, HIGH, BOUND, GAP = 0, 1, 2, 3
 
+#: Farther than anything.
+NO_BOUND = np.iinfo(np.int64).max
 
-class Heap(NamedTuple):
-    """The nearest slots found so far, the farthest of them on top."""
 
-    distance: Integers
-    priority: Words
-    slot: Integers
+class Standing(NamedTuple):
+    """Where a draw stands: who is still free, by slot, node, segment and area to leave.
+
+    `left` are the free households of each node, `crowds` of each area to leave of a
+    stratum; `nodes` has those of segments. With `by_risk`, the slots of each stratum, the
+    most at risk first, `cursor` says before which of them nobody is free; else it is empty.
+    """
+
+    home: Integers
+    nodes: Nodes
+    left: NDArray[np.int32]
+    crowds: Integers
+    free: Flags
+    priority: Integers
+    by_risk: Integers
+    cursor: Integers
+
+
+class Turn(NamedTuple):
+    """Somebody who looks for a partner: the nodes of the stratum, and the own one."""
+
+    low: int
+    high: int
+    here: Node
+
+
+class Scratch(NamedTuple):
+    """Room to work in: segments waiting, points gathered, households at one distance."""
+
+    waiting: Integers
+    pool: Integers
+    level: Integers
 
 
 @compiled
-def search(
-    nodes: Nodes,
-    free: Flags,
-    priority: Words,
-    low: int,
-    high: int,
-    here: NDArray[np.int32],
-    heap: Heap,
-    waiting: Integers,
-) -> int:
-    """Fill the heap with the nearest free slots outside the area to leave; return how many.
+def scratch(households: int) -> Scratch:
+    """Return room for strata of at most so many households; what is not used costs nothing."""
+    return Scratch(
+        np.empty((2 * DEEPEST, GAP + 3), dtype=np.int64),
+        np.empty((households, 3), dtype=np.int64),
+        np.empty((households, 3), dtype=np.int64),
+    )
 
-    A segment is passed over if nobody in it is free or outside, or if it lies beyond the
-    farthest slot of a full heap; at equal distance it is searched, as priorities decide.
+
+@compiled
+def possible(standing: Standing, turn: Turn) -> int:
+    """Return how many free households of the stratum lie outside the area to leave."""
+    middle = (turn.low + turn.high) // 2
+    found: int = standing.nodes[middle, BELOW] - standing.crowds[turn.here[LEAVE]]
+    return found
+
+
+@compiled
+def gather(standing: Standing, turn: Turn, need: int, room: Scratch) -> int:
+    """Put the points with the `need` nearest free households outside the area to leave in the pool.
+
+    Returns how many points are there; some may be farther. There must be so many
+    households. A segment is passed over if nobody in it is free or outside, or if it lies
+    beyond points with enough households; at equal distance it is searched, as priorities
+    decide.
     """
-    most, size = heap.slot.size, 0
-    segments = begin(low, high, waiting)
+    nodes, left, here = standing.nodes, standing.left, turn.here
+    waiting, pool = room.waiting, room.pool
+    size, held, bound = 0, 0, NO_BOUND
+    enough = need + max(need // 2, 8)
+    segments = begin(turn, waiting)
     while segments:
         segments -= 1
         low, high = waiting[segments, LOW], waiting[segments, HIGH]
-        if size == most and waiting[segments, BOUND] > heap.distance[0]:
+        if low >= high or waiting[segments, BOUND] > bound:
             continue
         middle = (low + high) // 2
-        if low >= high or nodes[middle, BELOW] == 0 or nodes[middle, ONLY] == here[LEAVE]:
+        if nodes[middle, BELOW] == 0 or nodes[middle, ONLY] == here[LEAVE]:
             continue
         if high - low > LEAF:
             segments = split(nodes, low, middle, high, here, waiting, segments)
             low, high = middle, middle + 1
         for p in range(low, high):
-            if nodes[p, LEAVE] == here[LEAVE]:
+            if left[p] == 0 or nodes[p, LEAVE] == here[LEAVE]:
                 continue
             distance = squared(nodes, p, here)
-            if size == most and distance > heap.distance[0]:
-                continue
-            for slot in range(nodes[p, FIRST], nodes[p + 1, FIRST]):
-                if free[slot]:
-                    size = keep_nearest(heap, size, distance, priority[slot], slot)
+            if distance <= bound:
+                pool[size, KEY], pool[size, WHAT], pool[size, COUNT] = distance, p, left[p]
+                size += 1
+                held += left[p]
+        if held >= enough:
+            size, farthest, held = cut(pool, size, need)
+            bound = pool[farthest, KEY]
+            for i in range(farthest, size):
+                held += pool[i, COUNT]
+            enough = held + max(held // 2, 8)
     return size
 
 
 @compiled
-def begin(low: int, high: int, waiting: Integers) -> int:
-    """Put a whole stratum on the pile."""
+def begin(turn: Turn, waiting: Integers) -> int:
+    """Put the whole stratum on the pile."""
     for column in range(BOUND, GAP + 3):
         waiting[0, column] = 0
-    waiting[0, LOW], waiting[0, HIGH] = low, high
+    waiting[0, LOW], waiting[0, HIGH] = turn.low, turn.high
     return 1
 
 
 @compiled
 def split(
-    nodes: Nodes,
-    low: int,
-    middle: int,
-    high: int,
-    here: NDArray[np.int32],
-    waiting: Integers,
-    segments: int,
+    nodes: Nodes, low: int, middle: int, high: int, here: Node, waiting: Integers, segments: int
 ) -> int:
     """Put both halves of a segment on the pile, the nearer on top; return its new height.
 
@@ -117,7 +172,7 @@ def split(
 
 
 @compiled
-def squared(nodes: Nodes, p: int, here: NDArray[np.int32]) -> int:
+def squared(nodes: Nodes, p: int, here: Node) -> int:
     """Return the squared distance of a node."""
     x = np.int64(nodes[p, X]) - here[X]
     y = np.int64(nodes[p, Y]) - here[Y]
@@ -126,35 +181,49 @@ def squared(nodes: Nodes, p: int, here: NDArray[np.int32]) -> int:
 
 
 @compiled
-def requested(
-    nodes: Nodes,
-    priority: Words,
-    low: int,
-    high: int,
-    here: NDArray[np.int32],
-    heap: Heap,
-    size: int,
-    waiting: Integers,
-) -> bool:
-    """Tell whether the published program would have found the candidates in the heap.
+def pick(standing: Standing, size: int, rank: int, room: Scratch) -> int:
+    """Return the slot of a rank, the nearest being 1, among the first `size` points of the pool."""
+    pool, level = room.pool, room.level
+    end, first, before = cut(pool, size, rank)
+    rank -= before
+    alike = 0
+    for i in range(first, end):
+        p = pool[i, WHAT]
+        for slot in range(standing.nodes[p, FIRST], standing.nodes[p + 1, FIRST]):
+            if standing.free[slot]:
+                level[alike, KEY] = standing.priority[slot]
+                level[alike, WHAT], level[alike, COUNT] = slot, 1
+                alike += 1
+    if alike > 1:
+        end, first, before = cut(level, alike, rank)
+        rank -= before
+        level = level[first:end]
+        if end - first > 1:
+            level[:, KEY] = level[:, WHAT]
+            level = level[cut(level, end - first, rank)[1] :]
+    return level[0, WHAT]  # type: ignore[no-any-return]
+
+
+@compiled
+def requested(standing: Standing, turn: Turn, most: int, last: int, room: Scratch) -> bool:
+    """Tell whether the published program would have found the `most` nearest, slot `last` the end.
 
     It asks for one household more than there are to be candidates, swapped ones and those
     of the own area included, then for twice as many, and gives up when it would have to
     ask for more than the stratum holds.
     """
-    most = heap.slot.size
+    nodes, here, waiting = standing.nodes, turn.here, room.waiting
+    members = nodes[turn.high, FIRST] - nodes[turn.low, FIRST]
     request = most + 1
-    members = nodes[high, FIRST] - nodes[low, FIRST]
-    if size < most or request > members:
-        return False
     while 2 * request <= members:
         request *= 2
+    farthest = squared(nodes, standing.home[last], here)
     found = 0
-    segments = begin(low, high, waiting)
+    segments = begin(turn, waiting)
     while segments and found <= request:
         segments -= 1
         low, high = waiting[segments, LOW], waiting[segments, HIGH]
-        if low >= high or waiting[segments, BOUND] > heap.distance[0]:
+        if low >= high or waiting[segments, BOUND] > farthest:
             continue
         if high - low > LEAF:
             middle = (low + high) // 2
@@ -162,122 +231,34 @@ def requested(
             low, high = middle, middle + 1
         for p in range(low, high):
             distance = squared(nodes, p, here)
-            if distance < heap.distance[0]:
+            if distance < farthest:
                 found += nodes[p + 1, FIRST] - nodes[p, FIRST]
-            elif distance == heap.distance[0]:
-                for slot in range(nodes[p, FIRST], nodes[p + 1, FIRST]):
-                    if not comes_before(
-                        distance, heap.priority[0], heap.slot[0], distance, priority[slot], slot
-                    ):
-                        found += 1
-    return found <= request
+            elif distance == farthest:
+                found += up_to(standing, p, last)
+    return bool(found <= request <= members)
 
 
 @compiled
-def riskiest(
-    nodes: Nodes,
-    free: Flags,
-    home: Integers,
-    here: NDArray[np.int32],
-    by_risk: Integers,
-    cursor: Integers,
-    g: int,
-    end: int,
-    heap: Heap,
-) -> int:
-    """Put the free slots most at risk outside the area to leave into the heap, in order."""
-    while cursor[g] < end and not free[by_risk[cursor[g]]]:
-        cursor[g] += 1  # swapped for good: nobody need look at it again
-    size, at = 0, cursor[g]
-    while at < end and size < heap.slot.size:
-        slot = by_risk[at]
-        if free[slot] and nodes[home[slot], LEAVE] != here[LEAVE]:
-            heap.slot[size] = slot
-            size += 1
+def up_to(standing: Standing, p: int, last: int) -> int:
+    """Return how many households of a node, free or not, rank no farther than slot `last`."""
+    found, limit = 0, standing.priority[last]
+    for slot in range(standing.nodes[p, FIRST], standing.nodes[p + 1, FIRST]):
+        priority = standing.priority[slot]
+        if priority < limit or (priority == limit and slot <= last):
+            found += 1
+    return found
+
+
+@compiled
+def riskiest(standing: Standing, turn: Turn, stratum: int, rank: int) -> int:
+    """Return the slot of a rank, the most at risk being 1, outside the area to leave."""
+    nodes, free, cursor = standing.nodes, standing.free, standing.cursor
+    while not free[standing.by_risk[cursor[stratum]]]:
+        cursor[stratum] += 1  # swapped for good: nobody need look at it again
+    at = cursor[stratum] - 1
+    while rank:
         at += 1
-    return size
-
-
-@compiled
-def comes_before(
-    distance: int, priority: np.uint64, slot: int, d: int, p: np.uint64, h: int
-) -> bool:
-    """Tell whether the first slot is nearer; at equal distance the lower priority is."""
-    if distance != d:
-        return distance < d
-    if priority != p:
-        return bool(priority < p)
-    return slot < h
-
-
-@compiled
-def keep_nearest(heap: Heap, size: int, distance: int, priority: np.uint64, slot: int) -> int:
-    """Add a slot to the heap, in place of the farthest if it is full; return its size."""
-    if size == heap.slot.size:
-        if not comes_before(
-            distance, priority, slot, heap.distance[0], heap.priority[0], heap.slot[0]
-        ):
-            return size
-        size = drop_farthest(heap, size)
-    child = size
-    while child > 0:
-        parent = (child - 1) // 2
-        if not comes_before(
-            heap.distance[parent],
-            heap.priority[parent],
-            heap.slot[parent],
-            distance,
-            priority,
-            slot,
-        ):
-            break
-        copy(heap, parent, child)
-        child = parent
-    heap.distance[child] = distance
-    heap.priority[child] = priority
-    heap.slot[child] = slot
-    return size + 1
-
-
-@compiled
-def drop_farthest(heap: Heap, size: int) -> int:
-    """Take the farthest slot off the heap; return its new size."""
-    size -= 1
-    distance, priority, slot = heap.distance[size], heap.priority[size], heap.slot[size]
-    hole = 0
-    while True:
-        child = 2 * hole + 1
-        if child >= size:
-            break
-        other = child + 1
-        if other < size and comes_before(
-            heap.distance[child],
-            heap.priority[child],
-            heap.slot[child],
-            heap.distance[other],
-            heap.priority[other],
-            heap.slot[other],
-        ):
-            child = other
-        if not comes_before(
-            distance,
-            priority,
-            slot,
-            heap.distance[child],
-            heap.priority[child],
-            heap.slot[child],
-        ):
-            break
-        copy(heap, child, hole)
-        hole = child
-    heap.distance[hole], heap.priority[hole] = distance, priority
-    heap.slot[hole] = slot
-    return size
-
-
-@compiled
-def copy(heap: Heap, one: int, other: int) -> None:
-    """Copy one entry of the heap over another."""
-    heap.distance[other] = heap.distance[one]
-    heap.priority[other] = heap.priority[one]
-    heap.slot[other] = heap.slot[one]
+        slot = standing.by_risk[at]
+        if free[slot] and nodes[standing.home[slot], LEAVE] != turn.here[LEAVE]:
+            rank -= 1
+    return standing.by_risk[at]  # type: ignore[no-any-return]

@@ -11,15 +11,16 @@ the paper mentions by that name.
 
 from __future__ import annotations
 
+import difflib
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
 import narwhals as nw
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from discreet.census import Census
-from discreet.config import Strict, suggest
+from discreet.config import Strict
 from discreet.mechanisms.swapping.exchange import PairSwapping, check_columns, check_level
 from discreet.mechanisms.swapping.geometry import Distance, plant
 from discreet.mechanisms.swapping.households import Households, Places, Swap
@@ -47,6 +48,9 @@ RACES = (
     "members_two_or_more",
 )
 RARE = (*RACES, "members_hispanic")
+
+#: Characters of a name that are repeated in a message.
+LONGEST_NAME = 60
 
 
 class Preset(Strict):
@@ -136,7 +140,8 @@ class TargetedSwapping(PairSwapping):
         Tiers of risk, highest first; see `Tier`. A share of 1 is q = rate / tier_unit of the
         households. Sizes are whole numbers: `exact`, or truncated `floating-point` products.
     candidates
-        How many nearest households a partner is chosen from.
+        How many nearest households a partner is chosen from, by the remainder of a 64-bit
+        word: equally likely up to a factor of 1 + 2^-50.
     distance
         `great-circle`, or `degrees`: latitude and longitude as plane coordinates.
     fallback
@@ -168,9 +173,15 @@ class TargetedSwapping(PairSwapping):
         if not isinstance(given, dict):
             return given
         name = given.get("preset", "paper")
+        known = isinstance(name, str) and name in PRESETS  # else the next check speaks
+        return {**PRESETS[name if known else "paper"].decisions, **given}
+
+    @field_validator("preset", mode="before")
+    @classmethod
+    def _known(cls, name: object) -> object:
         if not isinstance(name, str) or name not in PRESETS:
-            raise ValueError(f"no preset of that name.{suggest(str(name), PRESETS)}")
-        return {**PRESETS[name].decisions, **given}
+            raise ValueError(no_preset(str(name)))
+        return name
 
     @model_validator(mode="after")
     def _decided(self) -> TargetedSwapping:
@@ -242,6 +253,18 @@ class TargetedSwapping(PairSwapping):
         return law_of_release(
             census, prepared.households, lambda a: targeted_law(prepared, self.distance, a)
         )
+
+
+def no_preset(name: str) -> str:
+    """Return what to say of a preset that does not exist: its name, and those there are.
+
+    >>> no_preset("code")
+    "there is none called 'code'. Known: high-variance, paper, published-code."
+    """
+    close = difflib.get_close_matches(name, PRESETS, n=1)
+    meant = f" Did you mean '{close[0]}'?" if close else ""
+    known = ", ".join(sorted(PRESETS))
+    return f"there is none called {name[:LONGEST_NAME]!r}.{meant} Known: {known}."
 
 
 def persons_in_blocks(census: Census, places: Places, persons: str) -> Integers:
