@@ -37,6 +37,7 @@ COMMANDS = [
     "spec schema",
     "audit exact",
     "evaluate swap",
+    "plan topdown",
 ]
 
 

@@ -4,10 +4,27 @@ This room knows nothing of mechanisms, budgets or noise.
 """
 
 from discreet.census.categories import categories, cells_per_area
-from discreet.census.census import SIMULATED, Census, Header, Origin, as_data, write_header
+from discreet.census.census import (
+    SIMULATED,
+    Census,
+    Header,
+    Origin,
+    as_data,
+    read_header,
+    write_header,
+)
 from discreet.census.condition import Condition, columns_of, to_expression
 from discreet.census.consistency import made_from
-from discreet.census.declarations import Table, TableName, Variable
+from discreet.census.declarations import (
+    Cases,
+    Computed,
+    MemberCount,
+    MemberValue,
+    Recode,
+    Table,
+    TableName,
+    Variable,
+)
 from discreet.census.findings import Finding, Findings, InvalidCensus, Waiver, read_waivers
 from discreet.census.ingest import IngestReport, ingest
 from discreet.census.keys import key_columns, with_person_key
@@ -19,7 +36,9 @@ from discreet.census.validate import validate
 
 __all__ = [
     "SIMULATED",
+    "Cases",
     "Census",
+    "Computed",
     "Condition",
     "Finding",
     "Findings",
@@ -27,7 +46,10 @@ __all__ = [
     "IngestReport",
     "InvalidCensus",
     "Layout",
+    "MemberCount",
+    "MemberValue",
     "Origin",
+    "Recode",
     "Schema",
     "Table",
     "TableName",
@@ -44,6 +66,7 @@ __all__ = [
     "load_schema",
     "made_from",
     "person_columns",
+    "read_header",
     "read_schema",
     "read_waivers",
     "to_expression",

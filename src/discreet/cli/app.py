@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import discreet
-from discreet.cli import audits, data, evaluations, registers, runs, schemas, specs
+from discreet.cli import audits, data, evaluations, plans, registers, runs, schemas, specs
 from discreet.cli.console import Json, guarded, print_json, progress
 
 app = typer.Typer(
@@ -142,6 +142,7 @@ schemas.add_to(app)
 specs.add_to(app)
 audits.add_to(app)
 evaluations.add_to(app)
+plans.add_to(app)
 
 
 def main() -> None:

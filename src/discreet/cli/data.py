@@ -118,6 +118,27 @@ def tabulate(
     writer.writerows(opened.engine.rows(counted.select("area", *by, "count")))
 
 
+@guarded
+def pl94(
+    census: CensusFolder,
+    out: Annotated[Path, typer.Argument(help="New folder for the tables.")],
+    levels: Annotated[
+        str | None,
+        typer.Option(help="Kinds of area, for instance county,place; default: all there are."),
+    ] = None,
+) -> None:
+    """Write the redistricting tables P1 to P5 and H1 as OUT/level/table.parquet.
+
+    From supplied data these are exact counts: the files are readable by their owner only.
+    """
+    from discreet.census import Census
+    from discreet.products import pl94 as product
+
+    wanted = None if levels is None else [level.strip() for level in levels.split(",")]
+    product.write_tables(Census.open(census), out, wanted)
+    print(out)
+
+
 def _write(census: Census, counted: Frame, order: list[str], out: Path) -> None:
     """Write the table in a private folder first: it must not be readable for a moment."""
     if not out.resolve().parent.is_dir():
@@ -134,3 +155,4 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: discreet ingest census copy --layout canonical")(ingest)
     app.command(epilog="Example: discreet validate census --json")(validate)
     app.command(epilog="Example: discreet tabulate census --table P1 --level county")(tabulate)
+    app.command(epilog="Example: discreet pl94 census tables --levels state,county")(pl94)

@@ -5,7 +5,8 @@ lacks (reading, writing, materialising, a keyed order column, NumPy in and out).
 Nothing outside this room executes a query.
 """
 
+from discreet.engine.lists import Lists, Texts
 from discreet.engine.local import Engine, EngineStopped, Frame
 from discreet.engine.parallel import parallel_map
 
-__all__ = ["Engine", "EngineStopped", "Frame", "parallel_map"]
+__all__ = ["Engine", "EngineStopped", "Frame", "Lists", "Texts", "parallel_map"]

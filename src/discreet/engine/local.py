@@ -22,6 +22,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from discreet.engine.lists import Column, Lent
 from discreet.errors import DiscreetError, UnreadableFile
 from discreet.files import FORMAT_VERSION, atomic_file, private_folder
 
@@ -160,6 +161,20 @@ class Engine:
         finally:
             self._connection.unregister(name)
 
+    @contextlib.contextmanager
+    def lend_lists(self, columns: Mapping[str, Column], batch: int = ROW_GROUP) -> Iterator[Frame]:
+        """Yield a frame as `lend` does, over arrays, lists and texts.
+
+        Threads of a query share the work by batches of so many rows.
+        """
+        name, lent = next(self._names), Lent(columns, batch)
+        with _guarded("reading arrays"):
+            self._connection.register(name, lent)
+        try:
+            yield self._frame(self._connection.table(name))
+        finally:
+            self._connection.unregister(name)
+
     # -- work -------------------------------------------------------------------------
 
     def materialise(self, frame: Frame) -> Frame:
@@ -258,14 +273,16 @@ class Engine:
         order_by: Sequence[str] = (),
         columns: Mapping[str, str] | None = None,
         number: str | None = None,
+        row_group: int = ROW_GROUP,
     ) -> None:
         """Write one Parquet file in one step, rows in the order of `order_by`.
 
         `columns` maps names in the file to columns of the frame; None writes all. `number`
-        names a column to add in front, with the 1-based position of each row.
+        names a column to add in front, with the 1-based position of each row. Rows that
+        hold long lists are better written in smaller groups.
         """
         options = (
-            f"format parquet, compression zstd, row_group_size {ROW_GROUP}, "
+            f"format parquet, compression zstd, row_group_size {row_group}, "
             f"kv_metadata {{discreet_format_version: '{FORMAT_VERSION}'}}"
         )
         self._copy(frame, path, order_by, columns, options, number)

@@ -10,24 +10,40 @@ from discreet.mechanisms.contract import (
     Outcome,
     Release,
     ReleaseHeader,
+    Staged,
 )
 from discreet.mechanisms.noisy_tables import NoisyTables
+from discreet.mechanisms.stages import Stages
 from discreet.mechanisms.steps import check_mode, make_draw, protect, publish_draw
-from discreet.mechanisms.swapping import PermutationSwapping
+from discreet.mechanisms.swapping import (
+    Households,
+    PairSwapping,
+    PermutationSwapping,
+    Places,
+    Swap,
+    kilometres,
+)
 
 __all__ = [
     "HEADER",
     "MECHANISMS",
     "DrawRecord",
     "Enumerable",
+    "Households",
     "Mechanism",
     "Mode",
     "NoisyTables",
     "Outcome",
+    "PairSwapping",
     "PermutationSwapping",
+    "Places",
     "Release",
     "ReleaseHeader",
+    "Staged",
+    "Stages",
+    "Swap",
     "check_mode",
+    "kilometres",
     "make_draw",
     "mechanism",
     "protect",

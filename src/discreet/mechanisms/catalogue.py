@@ -12,6 +12,7 @@ from discreet.mechanisms.noisy_tables import NoisyTables
 from discreet.mechanisms.swapping import PermutationSwapping, TargetedSwapping
 from discreet.mechanisms.swapping.public_docs import PublicDocs2010
 from discreet.mechanisms.swapping.record import RecordSwapping
+from discreet.mechanisms.topdown import TopDown
 
 MECHANISMS: dict[
     str,
@@ -19,13 +20,15 @@ MECHANISMS: dict[
     | type[TargetedSwapping]
     | type[PublicDocs2010]
     | type[RecordSwapping]
-    | type[NoisyTables],
+    | type[NoisyTables]
+    | type[TopDown],
 ] = {
     PermutationSwapping.name: PermutationSwapping,
     TargetedSwapping.name: TargetedSwapping,
     PublicDocs2010.name: PublicDocs2010,
     RecordSwapping.name: RecordSwapping,
     NoisyTables.name: NoisyTables,
+    TopDown.name: TopDown,
 }
 
 

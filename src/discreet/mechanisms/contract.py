@@ -22,6 +22,7 @@ from discreet.config import Strict, parse
 from discreet.engine import Engine
 from discreet.errors import UnreadableFile
 from discreet.files import FORMAT_VERSION, check_format, read_yaml, sha256_file
+from discreet.mechanisms.stages import Stages
 from discreet.noise import Randomness
 from discreet.spec import Specification, read_specification
 
@@ -65,6 +66,17 @@ class Mechanism(Protocol):
 
     def publish(self, folder: Path, out: Path, engine: Engine) -> None:
         """Write the publishable files made from the draw in `folder` to `out`."""
+
+
+@runtime_checkable
+class Staged(Protocol):
+    """A mechanism that draws and publishes in stages, each of which survives a kill."""
+
+    def draw_in_stages(self, census: Census, rng: Randomness, folder: Path, stages: Stages) -> None:
+        """Draw as `draw` does; stages that are finished are not drawn again."""
+
+    def publish_in_stages(self, folder: Path, out: Path, engine: Engine, stages: Stages) -> None:
+        """Publish as `publish` does; stages that are finished are not computed again."""
 
 
 @runtime_checkable

@@ -28,7 +28,9 @@ from discreet.mechanisms.contract import (
     Mode,
     Release,
     ReleaseHeader,
+    Staged,
 )
+from discreet.mechanisms.stages import Stages
 from discreet.noise import Randomness
 
 
@@ -50,11 +52,12 @@ def make_draw(
     folder: Path,
     mode: Mode,
     threads: int = 1,
+    stages: Stages | None = None,
 ) -> Path:
     """Draw once and write the draw record to a new private folder.
 
     In mode `release` call this only between the reservation and the commit of the draw;
-    `discreet.run` does.
+    `discreet.run` does. With `stages`, a mechanism that draws in stages keeps them there.
     """
     if census.schema != made.census_schema:
         raise BadInput(
@@ -65,7 +68,10 @@ def make_draw(
     check_structure(census)
     made.check(census)
     with atomic_folder(folder, tag="draw") as temporary:
-        made.draw(census, rng, temporary, threads)
+        if stages is not None and isinstance(made, Staged):
+            made.draw_in_stages(census, rng, temporary, stages)
+        else:
+            made.draw(census, rng, temporary, threads)
         record = DrawRecord(
             mechanism=made.name,
             parameters=made.parameters(),
@@ -87,7 +93,9 @@ def _salt(rng: Randomness) -> str:
     return words.tobytes().hex()
 
 
-def publish_draw(draw: Path, out: Path, engine: Engine | None = None) -> Release:
+def publish_draw(
+    draw: Path, out: Path, engine: Engine | None = None, stages: Stages | None = None
+) -> Release:
     """Write the release of a draw to a new folder.
 
     The draw folder is all this step is given; the census is not needed and not seen. Of a
@@ -101,7 +109,10 @@ def publish_draw(draw: Path, out: Path, engine: Engine | None = None) -> Release
     mode = 0o700 if record.mode == "trial" else 0o755
     drawn = folder_hash(draw)
     with atomic_folder(out, mode, tag=drawn[:12]) as temporary:
-        made.publish(draw, temporary, engine or Engine())
+        if stages is not None and isinstance(made, Staged):
+            made.publish_in_stages(draw, temporary, engine or Engine(), stages)
+        else:
+            made.publish(draw, temporary, engine or Engine())
         made.specify(record.facts).write(temporary / "specification.yaml")
         for header_file in temporary.rglob("census.yaml"):
             write_yaml(header_file, {**read_yaml(header_file), "mode": record.mode})

@@ -40,6 +40,7 @@ def discrete_gaussian(
     size: int | None = None,
     *,
     start: int = 0,
+    at: Integers | None = None,
 ) -> Integers:
     """Return independent draws x with probability proportional to exp(-x^2 / (2 sigma2)).
 
@@ -54,17 +55,25 @@ def discrete_gaussian(
     start
         The number of the first element, to draw a long array in parts: with the same
         list of fractions, elements are the same however the array is cut.
+    at
+        The numbers of the elements to draw, increasing, in place of `start` and `size`: only
+        these are drawn, and each is the same as in the whole array.
 
     Examples
     --------
     >>> from discreet.noise import trial
     >>> discrete_gaussian(trial(1), "example", 0, Fraction(100), 5)
     array([-1,  0,  5, 26, 18])
+    >>> discrete_gaussian(trial(1), "example", 0, Fraction(100), at=np.array([2, 4]))
+    array([ 5, 18])
     >>> which = np.array([0, 1, 1, 0])
     >>> discrete_gaussian(trial(1), "example", 1, ([Fraction(1, 10), 400], which))
     array([  0, -13,  -7,   0])
     """
-    return _draw(Shares(rng, purpose, int(key), start), DiscreteGaussian, sigma2, size)
+    if at is not None:
+        _check_places(at, start, size)
+        size = at.size
+    return _draw(Shares(rng, purpose, int(key), start, at), DiscreteGaussian, sigma2, size)
 
 
 def discrete_laplace(
@@ -103,6 +112,23 @@ def _draw(
     draws = draw_ranks(shares, _prepared(kind, tuple(values)), index)
     unfold(draws)
     return draws
+
+
+def _check_places(at: Integers, start: int, size: int | None) -> None:
+    """Refuse places that would give two elements the same noise, or none."""
+    if at.ndim != 1 or at.dtype != np.int64 or start != 0 or size is not None:
+        raise BadInput("at: must be a list of whole numbers of 64 bits; omit start and size")
+    if at.size and not (at[0] >= 0 and increases(at)):
+        raise BadInput("at: numbers must increase from 0 on, or elements would draw alike")
+
+
+@compiled
+def increases(numbers: Integers) -> bool:
+    """Return whether each number is larger than the one before."""
+    falls = 0
+    for i in range(1, numbers.size):
+        falls += numbers[i] <= numbers[i - 1]
+    return falls == 0
 
 
 @lru_cache(maxsize=4)

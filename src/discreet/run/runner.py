@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from discreet.mechanisms import (
     MECHANISMS,
     Mechanism,
     Release,
+    Stages,
     check_mode,
     make_draw,
     mechanism,
@@ -40,6 +42,10 @@ from discreet.run.state import (
 from discreet.spec import Specification
 
 DRAW = "draw"
+
+#: Finished stages of a draw, until it is committed, and of its publication, until that is done.
+STAGES = "stages"
+PUBLISHING = "publishing"
 
 #: Figures that a draw leaves in the work folder when it is purged.
 INTERNAL = "internal.json"
@@ -271,11 +277,31 @@ def _draw_once(job: Job, ledger: Ledger, task: Task, say: Progress) -> None:
         # seen cannot be known, and its reservation pays for the one that takes its place.
         folder = job.work / DRAW
         remove_folder(folder)
-        make_draw(task.mechanism, task.census, task.rng, folder, job.config.mode)
+        make_draw(
+            task.mechanism,
+            task.census,
+            task.rng,
+            folder,
+            job.config.mode,
+            threads=_cores(),
+            stages=_stages(job, STAGES, say, 0.25, 0.8),
+        )
         _check_drawn(task, folder)
         ledger.commit(folder_hash(folder))
+    remove_folder(job.work / STAGES)
     task.census.engine.close()
     remove_folder(job.work / "spill")
+
+
+def _stages(job: Job, name: str, say: Progress, begin: float, end: float) -> Stages:
+    """Return stages in the work folder that tell their progress as a part of the whole run's."""
+    return Stages(
+        job.work / name, lambda part, step: say(begin + part * (end - begin), step), _cores()
+    )
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
 
 
 def _check_drawn(task: Task, folder: Path) -> None:
@@ -308,7 +334,12 @@ def _publish(job: Job, ledger: Ledger, say: Progress) -> Release:
     else:
         if not draw.exists() or folder_hash(draw) != ledger.committed():
             raise CorruptDraw(draw)
-        release = publish_draw(draw, job.out)
+        engine = Engine(work=job.work, memory_limit=job.config.memory_limit)
+        stages = _stages(job, PUBLISHING, say, 0.8, 1.0)
+        release = publish_draw(draw, job.out, engine, stages)
+        engine.close()
+    remove_folder(job.work / "spill")
+    remove_folder(job.work / PUBLISHING)
     if MECHANISMS[release.header.mechanism].confidential_draw:
         # Renamed first: half a draw must not be taken for a damaged one.
         if draw.exists():

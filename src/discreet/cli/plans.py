@@ -1,0 +1,100 @@
+"""Commands that plan a release before there is one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli import promises
+from discreet.cli.console import Json, guarded, print_json
+from discreet.errors import BadInput
+
+plans = typer.Typer(
+    name="plan",
+    help="Plan a release: the noise a budget buys, and the budget that wanted noise costs.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@plans.callback()
+def _plan() -> None:
+    """Keep `plan` a group of commands, also while it has only one."""
+
+
+@plans.command(epilog="Example: discreet plan topdown pl94-us-persons-2020 --root state")
+@guarded
+def topdown(
+    strategies: Annotated[
+        list[str],
+        typer.Argument(metavar="STRATEGY...", help="Strategies by name, or strategy files."),
+    ],
+    root: Annotated[
+        str | None, typer.Option(help="Start at this level; those above are not measured.")
+    ] = None,
+    children: Annotated[
+        str | None,
+        typer.Option(help="Typical number of children in a parent, level by level: 14,11,4,45."),
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LEVEL:QUERY=MARGIN", help="A wanted margin of error (90 percent)."),
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option(help="Write the strategy that meets the targets to this file.")
+    ] = None,
+    schema: Annotated[
+        str | None, typer.Option(help="Check the strategies against this schema, too.")
+    ] = None,
+    delta: Annotated[str, typer.Option(help="Delta of the epsilons.")] = "1e-10",
+    as_json: Json = False,
+) -> None:
+    """Show noise, margins of error and promises of TopDown strategies.
+
+    With --target each named query gets what its margin needs and all others keep their noise.
+    """
+    from discreet.mechanisms import topdown
+
+    planning = topdown.planning
+
+    if (target or write) and len(strategies) > 1:
+        raise BadInput("--target and --write are for one strategy. Plan them one after another.")
+    if write is not None:
+        if not target:
+            raise BadInput("--write: there is nothing new to write without --target.")
+        promises.check_target(write, "--write", *(Path(name) for name in strategies))
+    wanted, at = planning.targets_of(target or []), promises.fraction(delta, "delta")
+    found = [planning.prepare(name, root, wanted, schema) for name in strategies]
+    shown = [planning.plan(one, _numbers(children), at) for one in found]
+    if write is not None:
+        from discreet.files import write_yaml
+
+        write_yaml(write, found[0].as_data())
+    both = planning.together(found, at) if len(found) > 1 else None
+    if as_json:
+        told: dict[str, Any] = {"plans": [one.as_data() for one in shown]}
+        print_json(told if both is None else {**told, "together": both})
+        return
+    print("\n\n".join("\n".join(one.describe()) for one in shown))
+    if both is not None:
+        print(
+            f"\ntogether: rho^2 = {both['rho2_decimal']:.6f}, epsilon {both['epsilon']:.2f} "
+            f"(Canonne, Kamath and Steinke), {both['epsilon_bun_steinke']:.2f} (Bun and Steinke); "
+            f"neighbours: {both['neighbours']}"
+        )
+    if write is not None:
+        print(f"\n{write}: written")
+
+
+def _numbers(text: str | None) -> list[int]:
+    try:
+        return [] if text is None else [int(part) for part in text.split(",")]
+    except ValueError:
+        raise BadInput("--children is a list of whole numbers such as 14,11,4,45.") from None
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.add_typer(plans)

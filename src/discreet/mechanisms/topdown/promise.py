@@ -1,0 +1,157 @@
+"""What TopDown promises: its invariants and its budget, derived from the strategy."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from discreet.census import Schema
+from discreet.errors import BadInput
+from discreet.mechanisms.domain import domain_of
+from discreet.mechanisms.topdown.histogram import Histogram
+from discreet.mechanisms.topdown.strategy import Strategy
+from discreet.spec import (
+    NORMALISED_RENYI,
+    Budget,
+    Exactly,
+    MarginalTable,
+    Multiverse,
+    Specification,
+    compose,
+    hamming_of_multisets,
+)
+
+SOURCE = "Canonne, Kamath and Steinke 2020, Theorem 4; Abowd et al. 2022, section 4"
+
+
+def promise(strategies: list[Strategy], schema: Schema) -> Specification:
+    """Return the promise of all measurements together, per person if persons are measured."""
+    parts = [_promise(strategy, schema) for strategy in strategies]
+    # As in Bailie, Gong and Meng, Table 3: a person alters one unit record. The specification
+    # says so among its conditions; somebody who moves alters two.
+    return compose(parts, touched=1).specification
+
+
+def _promise(strategy: Strategy, schema: Schema) -> Specification:
+    return Specification(
+        domain=domain_of(schema),
+        multiverse=Multiverse(invariants=tuple(invariants(strategy, schema))),
+        input_premetric=hamming_of_multisets(
+            "person" if strategy.count == "persons" else "household"
+        ),
+        output_premetric=NORMALISED_RENYI,
+        budget=Budget(
+            unit="rho2", amount=Exactly(of=spent(strategy)), source=SOURCE, status="published"
+        ),
+    )
+
+
+def spent(strategy: Strategy) -> Fraction:
+    """Return the budget of the noise that is really drawn, from its own parameters.
+
+    Replacing a record changes two cells of each histogram on the path of its old and its
+    new area by one each, so the squared L2 distance is 2 in every query of every level;
+    rho^2 = 2 / (2 sigma^2). A node that stands for levels below it has the sum of their
+    shares, and those are not measured: every path costs the same.
+    """
+    parts = (
+        1 / strategy.sigma2(measured.level, query)
+        for measured in strategy.levels
+        for query in measured.queries
+    )
+    return sum(parts, Fraction(0))
+
+
+def invariants(strategy: Strategy, schema: Schema) -> list[MarginalTable]:
+    """Return the statistics that are published exactly."""
+    found = []
+    if strategy.total is not None:
+        found.append(_total(strategy, schema))
+    if strategy.quarters is not None:
+        found += _quarters(schema, strategy.axis(strategy.quarters.axis).column)
+    for held in strategy.hold:
+        columns = [_column(strategy, factor, held.query) for factor in strategy.factors(held.query)]
+        found.append(
+            MarginalTable(
+                name=f"{strategy.count} by {', '.join(columns) or 'nothing'} per {held.level}",
+                of=strategy.count,
+                where=_where(strategy),
+                by=tuple(columns),
+                level=held.level,
+            )
+        )
+    return [one for place, one in enumerate(found) if one not in found[:place]]
+
+
+def _total(strategy: Strategy, schema: Schema) -> MarginalTable:
+    where, level = _where(strategy), strategy.total or schema.block
+    housing = set(where.get("kind", ())) == set(_housing(schema))
+    if strategy.count == "units" and housing and level == schema.block:
+        return _housing_units(schema)
+    what = f"{level} population" if strategy.count == "persons" else f"units counted per {level}"
+    return MarginalTable(name=what, of=strategy.count, where=where, level=level)
+
+
+def _housing(schema: Schema) -> list[str]:
+    return [*schema.kinds.occupied, *schema.kinds.vacant]
+
+
+def _housing_units(schema: Schema) -> MarginalTable:
+    return MarginalTable(
+        name=f"housing units per {schema.block}",
+        of="units",
+        where={"kind": _housing(schema)},
+        level=schema.block,
+    )
+
+
+def _quarters(schema: Schema, column: str) -> list[MarginalTable]:
+    """Return the counts of housing units, and of collective quarters by type."""
+    return [
+        _housing_units(schema),
+        MarginalTable(
+            name=f"occupied group quarters by type per {schema.block}",
+            of="units",
+            where={"kind": list(schema.kinds.collective)},
+            by=() if column == "kind" else (column,),
+            level=schema.block,
+        ),
+    ]
+
+
+def _where(strategy: Strategy) -> dict[str, list[str]]:
+    """Return the universe as plain lists, which is all that an invariant can say."""
+    told = {}
+    for column, values in strategy.where.items():
+        if not isinstance(values, list):
+            raise BadInput(
+                f"strategy {strategy.name}: `where` must list the values of '{column}', so that "
+                f"the exact statistics can be stated."
+            )
+        told[column] = [str(value) for value in values]
+    return told
+
+
+def _column(strategy: Strategy, factor: str, query: str) -> str:
+    if factor in strategy.recodes or strategy.axis(factor).groups is not None:
+        raise BadInput(
+            f"hold: query '{query}' uses groups of values; exact statistics must be of whole "
+            f"columns. Add a computed column to the schema and make it an axis."
+        )
+    return strategy.axis(factor).column
+
+
+def check_quarters(histogram: Histogram) -> None:
+    """Refuse quarters whose counts are not those of housing units and collective types."""
+    strategy, schema = histogram.strategy, histogram.schema
+    if strategy.quarters is None:
+        return
+    scale = histogram.scale(strategy.quarters.axis)
+    if scale.column != "kind":
+        return
+    housing = {scale.place_of.get(kind) for kind in _housing(schema)}
+    collective = [scale.place_of.get(kind) for kind in schema.kinds.collective]
+    if len(housing) != 1 or housing & set(collective):
+        raise BadInput(
+            f"quarters: '{strategy.quarters.axis}' must tell housing units, occupied and vacant "
+            f"together, from collective quarters."
+        )

@@ -1,0 +1,336 @@
+"""Estimate the children of many parents: least squares, then controlled rounding.
+
+Each parent is a problem of its own. Threads take parents in turn; a problem that is large
+by itself is solved alone with all threads inside. No result depends on the threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.compiled import compiled
+from discreet.mechanisms.topdown.active import Active, Estimate, Integers, Numbers, block_start
+from discreet.mechanisms.topdown.least_squares import solve, solve_large
+from discreet.mechanisms.topdown.rounding import (
+    DEPLOYED,
+    DEPLOYED_TOGETHER,
+    IMPOSSIBLE,
+    OURS,
+    round_children,
+)
+from discreet.mechanisms.topdown.totals import solve_totals
+
+Floats = NDArray[np.float64]
+
+#: Least squares stop when no count would move by more than this.
+TOLERANCE = 1e-6
+
+#: From so many unknowns on, a problem is worth all threads.
+LARGE = 60_000
+
+OK, NOT_CONVERGED, INFEASIBLE, NOT_ROUNDED = 0, 1, 2, 3
+
+
+class Rules(NamedTuple):
+    """What holds at the nodes of a level, and how it was measured.
+
+    row_of[q, cell] is the row of query q that counts a cell; weights[q, node] is one over
+    the variance of its answers. If `total_first`, query 0 is the total and is fitted alone
+    before all others. Groups are the categories that live in quarters of their own kind:
+    at least `lower[g, node]` records, none where `allowed[g, node]` is 0. totals[node] is
+    exact, or NaN. tree[t] are ever finer partitions of the cells that rounding respects.
+    """
+
+    row_of: Numbers
+    weights: Floats
+    total_first: bool
+    group_of: Numbers
+    lower: Integers
+    allowed: NDArray[np.uint8]
+    totals: Floats
+    tree: Numbers
+    deployed: bool
+
+
+class Problem(NamedTuple):
+    """The least squares problem of one parent; see `least_squares.solve`."""
+
+    row_of: Numbers
+    query_of: Numbers
+    answers: Floats
+    weights: Floats
+    parent: Integers
+    group_of: Numbers
+    lower: Integers
+    allowed: NDArray[np.uint8]
+    totals: Floats
+
+
+class Batch(NamedTuple):
+    """Parents of one part of a level: their counts, their children, and the answers."""
+
+    parents: Estimate
+    child_start: Integers
+    active: Active
+    answer_start: Integers
+    answers: Floats
+    rules: Rules
+
+
+def batch(
+    parents: Estimate, child_start: Integers, active: Active, answers: Floats, rules: Rules
+) -> Batch:
+    """Return a batch; `answers` are laid out as `active.place_answers` does."""
+    start = block_start(active, child_start, rules.row_of.shape[0])
+    return Batch(parents, child_start, active, start, answers, rules)
+
+
+@compiled
+def problem_of(p: int, batch: Batch) -> Problem:
+    """Return the problem of parent p, with all its queries."""
+    rules, active = batch.rules, batch.active
+    queries = rules.row_of.shape[0]
+    begin, end = batch.parents.start[p], batch.parents.start[p + 1]
+    cells = batch.parents.cell[begin:end]
+    first, last = batch.child_start[p], batch.child_start[p + 1]
+    at = (p - active.first) * queries
+    base = active.start[at]
+    rows = active.start[at + queries] - base
+    row_of = np.empty((queries, cells.size), dtype=np.int32)
+    query_of = np.empty(rows, dtype=np.int32)
+    for q in range(queries):
+        inside = active.row[active.start[at + q] : active.start[at + q + 1]]
+        offset = active.start[at + q] - base
+        query_of[offset : offset + inside.size] = q
+        for j in range(cells.size):
+            row_of[q, j] = offset + np.searchsorted(inside, rules.row_of[q, cells[j]])
+    where = batch.answer_start[p - active.first]
+    answers = batch.answers[where : where + rows * (last - first)].reshape(rows, last - first)
+    group_of = np.empty(cells.size, dtype=np.int32)
+    for j in range(cells.size):
+        group_of[j] = rules.group_of[cells[j]]
+    return Problem(
+        row_of,
+        query_of,
+        answers,
+        rules.weights[:, first:last].copy(),
+        batch.parents.counted[begin:end],
+        group_of,
+        rules.lower[:, first:last].copy(),
+        rules.allowed[:, first:last].copy(),
+        rules.totals[first:last].copy(),
+    )
+
+
+@compiled
+def by_group(problem: Problem) -> Integers:
+    """Return the counts of the parent by group."""
+    sums = np.zeros(problem.lower.shape[0], dtype=np.int64)
+    for j in range(problem.parent.size):
+        sums[problem.group_of[j]] += problem.parent[j]
+    return sums
+
+
+@compiled
+def without_total(problem: Problem) -> Problem:
+    """Return the problem of the second pass: the totals fitted from query 0, then held.
+
+    The first pass stands alone so that the noise of detailed answers does not reach the
+    totals (Abowd et al. 2022, section 6).
+    """
+    totals = solve_totals(
+        by_group(problem),
+        problem.lower,
+        problem.allowed,
+        problem.answers[0],
+        problem.weights[0],
+        problem.totals,
+    )
+    return Problem(
+        problem.row_of[1:] - np.int32(1),
+        problem.query_of[1:] - np.int32(1),
+        problem.answers[1:],
+        problem.weights[1:],
+        problem.parent,
+        problem.group_of,
+        problem.lower,
+        problem.allowed,
+        totals,
+    )
+
+
+@compiled
+def tree_of(tree: Numbers, cells: Numbers) -> Numbers:
+    """Return the partitions of a tree on some cells."""
+    local = np.empty((tree.shape[0], cells.size), dtype=np.int32)
+    for t in range(tree.shape[0]):
+        for j in range(cells.size):
+            local[t, j] = tree[t, cells[j]]
+    return local
+
+
+@compiled
+def _solve_parents(
+    first: int, last: int, batch: Batch, out_start: Integers, out: Integers, status: Integers
+) -> None:
+    """Solve parents `first` to `last`, except those with one child and those already solved."""
+    rules, low = batch.rules, batch.active.first
+    for p in range(first, last):
+        cells = batch.parents.cell[batch.parents.start[p] : batch.parents.start[p + 1]]
+        children = batch.child_start[p + 1] - batch.child_start[p]
+        if children == 1 or cells.size == 0 or status[p - low] >= 0:
+            continue
+        whole = problem_of(p, batch)
+        task = without_total(whole) if rules.total_first else whole
+        x, _, found = solve(
+            task.row_of,
+            task.query_of,
+            task.answers,
+            task.weights,
+            task.parent,
+            task.group_of,
+            task.lower,
+            task.allowed,
+            task.totals,
+            TOLERANCE,
+        )
+        status[p - low] = found
+        if found != OK:
+            continue
+        status[p - low] = _round(p, batch, whole, x, out_start, out)
+
+
+@compiled
+def _round(
+    p: int, batch: Batch, whole: Problem, x: Floats, out_start: Integers, out: Integers
+) -> int:
+    """Round the estimates of the children of p into `out`."""
+    rules, low = batch.rules, batch.active.first
+    cells = batch.parents.cell[batch.parents.start[p] : batch.parents.start[p + 1]]
+    counts, wrong = round_children(
+        x,
+        whole.parent,
+        tree_of(rules.tree, cells),
+        whole.lower,
+        whole.allowed,
+        whole.group_of,
+        whole.totals,
+        way_of_rounding(rules),
+    )
+    begin = out_start[p - low]
+    out[begin : begin + counts.size] = counts.ravel()
+    return NOT_ROUNDED if wrong == IMPOSSIBLE else OK
+
+
+@compiled
+def way_of_rounding(rules: Rules) -> int:
+    """Return the mode of the rounder: as deployed, totals go first where they were fitted first."""
+    if not rules.deployed:
+        return OURS
+    return DEPLOYED if rules.total_first else DEPLOYED_TOGETHER
+
+
+class Solved(NamedTuple):
+    """Counts of the children of each parent, cells by children, and how each problem ended.
+
+    The status is -1 for a parent with one child or without records.
+    """
+
+    start: Integers
+    counts: Integers
+    status: Integers
+
+
+def solve_batch(batch: Batch, threads: int = 1) -> Solved:
+    """Return whole counts for the children of all parents of a batch."""
+    active, out_start = batch.active, sizes_of(batch)
+    size = np.diff(out_start)
+    out = np.zeros(int(out_start[-1]), dtype=np.int64)
+    status = np.full(size.size, -1, dtype=np.int64)
+    if threads > 1:
+        for k in np.flatnonzero(size >= LARGE):
+            _solve_alone(active.first + int(k), batch, out_start, out, status, threads)
+    pieces = list(_pieces(active, size, status, 8 * threads if threads > 1 else 1))
+    with ThreadPoolExecutor(threads) as pool:
+        waiting = [
+            pool.submit(_solve_parents, first, last, batch, out_start, out, status)
+            for first, last in pieces
+        ]
+        for one in waiting:
+            one.result()
+    return Solved(out_start, out, status)
+
+
+def sizes_of(batch: Batch) -> Integers:
+    """Return where the counts of each parent's children begin; only children have none."""
+    first, last = batch.active.first, batch.active.last
+    cells = np.diff(batch.parents.start[first : last + 1])
+    children = np.diff(batch.child_start[first : last + 1])
+    size = np.where(children > 1, cells * children, 0)
+    return np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+
+
+def _solve_alone(
+    p: int, batch: Batch, out_start: Integers, out: Integers, status: Integers, threads: int
+) -> None:
+    """Solve one large problem with all threads."""
+    whole = problem_of(p, batch)
+    task = without_total(whole) if batch.rules.total_first else whole
+    x, _, found = solve_large(*task, TOLERANCE, threads)
+    if found == OK:
+        found = _round(p, batch, whole, x, out_start, out)
+    status[p - batch.active.first] = found
+
+
+def _pieces(
+    active: Active, size: Integers, status: Integers, wanted: int
+) -> Iterator[tuple[int, int]]:
+    """Cut the parents into ranges of about equal work."""
+    work = np.cumsum(np.where(status < 0, size + 1, 0))
+    marks = np.searchsorted(work, np.linspace(0, work[-1], wanted + 1)[1:-1], side="right")
+    edges = [0, *dict.fromkeys(int(m) for m in marks if 0 < m < size.size), size.size]
+    for begin, end in pairwise(edges):
+        yield active.first + begin, active.first + end
+
+
+def gather(batch: Batch, solved: Solved) -> tuple[Integers, Numbers, Integers]:
+    """Return number of cells per child, and cells and counts of all children, one by one."""
+    return _gather(batch, solved.start, solved.counts)
+
+
+@compiled
+def _gather(batch: Batch, out_start: Integers, out: Integers) -> tuple[Integers, Numbers, Integers]:
+    low, high = batch.active.first, batch.active.last
+    first = batch.child_start[low]
+    filled = np.zeros(batch.child_start[high] - first, dtype=np.int64)
+    room = 0
+    for p in range(low, high):
+        if batch.child_start[p + 1] - batch.child_start[p] == 1:
+            room += batch.parents.start[p + 1] - batch.parents.start[p]
+    for k in range(out.size):
+        room += out[k] > 0
+    cell = np.empty(room, dtype=np.int32)
+    count = np.empty(room, dtype=np.int64)
+    size = 0
+    for p in range(low, high):
+        begin, end = batch.parents.start[p], batch.parents.start[p + 1]
+        children = batch.child_start[p + 1] - batch.child_start[p]
+        for c in range(children):
+            before = size
+            for j in range(end - begin):
+                if children == 1:
+                    value = batch.parents.counted[begin + j]
+                else:
+                    value = out[out_start[p - low] + j * children + c]
+                if value > 0:
+                    cell[size] = batch.parents.cell[begin + j]
+                    count[size] = value
+                    size += 1
+            filled[batch.child_start[p] + c - first] = size - before
+    return filled, cell, count

@@ -1,0 +1,144 @@
+"""Totals of the children of one parent, from their noisy totals alone.
+
+    minimise    1/2 sum_c w[c] (t[c] - answer[c])^2,   t[c] = sum_g T[g, c]
+    subject to  sum over children of T[g] = parent's group, lower bounds, zeros, exact totals
+
+T is not unique but t is. Less the lower bounds this is a small problem of least squares;
+its solver tells which groups share children, directly or through others. Within such a
+set every total that is not exact is off its answer by the same multiple of its variance
+(the groups' multipliers agree), which gives t to the last digit. Ours.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.compiled import compiled
+from discreet.mechanisms.topdown.least_squares import SOLVED, solve
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.uint8]
+
+#: Accuracy asked of the solver, and how far its totals may be moved to the exact ones.
+TOLERANCE, NEAR = 1e-6, 1e-2
+#: Stands for the weight of a child that was not measured.
+TINY = 1e-12
+
+
+@compiled
+def solve_totals(
+    parent_by_group: Integers,
+    lower: Integers,
+    allowed: Flags,
+    answers: Floats,
+    weights: Floats,
+    exact: Floats,
+) -> Floats:
+    """Return the totals of the children; not-a-number throughout if there are none.
+
+    `exact` are totals that must be met, not-a-number where a total is free.
+    """
+    groups, children = lower.shape
+    least = np.zeros(children)
+    spare = parent_by_group.copy()
+    for g in range(groups):
+        for c in range(children):
+            least[c] += lower[g, c]
+            spare[g] -= lower[g, c]
+    goal, limit = np.empty((1, children)), np.empty(children)
+    for c in range(children):
+        goal[0, c] = answers[c] - least[c]
+        limit[c] = exact[c] - least[c]
+    split, status = split_groups(spare, lower, allowed, goal, weights, limit)
+    totals = np.full(children, np.nan)
+    if status == SOLVED:
+        finish(split, goal[0], weights, limit, totals)
+        for c in range(children):
+            totals[c] += least[c]
+    return totals
+
+
+@compiled
+def split_groups(
+    spare: Integers, lower: Integers, allowed: Flags, goal: Floats, weights: Floats, limit: Floats
+) -> tuple[Floats, int]:
+    """Return what each child has of each group above its lower bound, and a status."""
+    groups, children = lower.shape
+    bad = False
+    for g in range(groups):
+        for c in range(children):
+            bad = bad or spare[g] < 0 or (lower[g, c] > 0 and allowed[g, c] == 0)
+    if bad:
+        return np.zeros((groups, children)), -1
+    cells = 0
+    used = np.empty(groups, dtype=np.int64)
+    for g in range(groups):
+        if spare[g] > 0:
+            used[cells] = g
+            cells += 1
+    parent = np.empty(cells, dtype=np.int64)
+    group_of = np.empty(cells, dtype=np.int32)
+    places = np.empty((cells, children), dtype=np.uint8)
+    for k in range(cells):
+        parent[k], group_of[k] = spare[used[k]], k
+        for c in range(children):
+            places[k, c] = allowed[used[k], c]
+    row_of = np.zeros((1, cells), dtype=np.int32)
+    query_of = np.zeros(1, dtype=np.int32)
+    none = np.zeros((cells, children), dtype=np.int64)
+    row = np.empty((1, children))
+    for c in range(children):
+        row[0, c] = weights[c]
+    split, _, status = solve(
+        row_of, query_of, goal, row, parent, group_of, none, places, limit, TOLERANCE
+    )
+    return split, status
+
+
+@compiled
+def connect(split: Floats) -> Integers:
+    """Return for each group the first of the set it is in: groups linked by shared children."""
+    groups, children = split.shape
+    label = np.arange(groups)
+    for c in range(children):
+        first = -1
+        for g in range(groups):
+            if split[g, c] <= 0.0:
+                continue
+            if first < 0:
+                first = label[g]
+            elif label[g] != first:
+                old, new = max(label[g], first), min(label[g], first)
+                for other in range(groups):
+                    if label[other] == old:
+                        label[other] = new
+                first = new
+    return label
+
+
+@compiled
+def finish(split: Floats, goal: Floats, weights: Floats, limit: Floats, totals: Floats) -> None:
+    """Write the exact totals that belong to a split, or the split's own if they disagree."""
+    groups, children = split.shape
+    label = connect(split)
+    home = np.full(children, -1)
+    rest, variance = np.zeros(groups + 1), np.zeros(groups + 1)
+    for c in range(children):
+        totals[c] = 0.0
+        for g in range(groups):
+            totals[c] += split[g, c]
+            if split[g, c] > 0.0:
+                home[c] = label[g]
+        if home[c] >= 0 and np.isnan(limit[c]):
+            # What the set's children have together is known: the split meets the groups.
+            rest[home[c]] += totals[c] - goal[c]
+            variance[home[c]] += 1.0 / max(weights[c], TINY)
+    for c in range(children):
+        if not np.isnan(limit[c]):
+            totals[c] = limit[c]
+        elif home[c] >= 0:
+            better = goal[c] + rest[home[c]] / (max(weights[c], TINY) * variance[home[c]])
+            if abs(better - totals[c]) <= NEAR:
+                totals[c] = better

@@ -1,0 +1,70 @@
+"""The published layouts: read again, they give the same tables."""
+
+import pytest
+
+from discreet.census import Census
+from discreet.engine import Engine
+from discreet.errors import BadInput
+from discreet.mechanisms.topdown.mdf import write_mdf
+from exact_release import us_release
+from redistricting import by_hand, random_census
+
+
+@pytest.fixture(scope="module")
+def census() -> Census:
+    return random_census(Engine(threads=1), seed=2)
+
+
+@pytest.fixture(scope="module")
+def files(census, tmp_path_factory) -> dict[str, list[list[str]]]:
+    folder = tmp_path_factory.mktemp("mdf")
+    write_mdf(us_release(census, folder / "release"), folder / "mdf")
+    lines = {path.name: path.read_text().splitlines() for path in (folder / "mdf").iterdir()}
+    return {name: [line.split("|") for line in some] for name, some in lines.items()}
+
+
+def test_headers_are_those_of_the_layouts(files):
+    place = ["TABBLKST", "TABBLKCOU", "TABTRACTCE", "TABBLKGRPCE", "TABBLK"]
+    head = ["SCHEMA_TYPE_CODE", "SCHEMA_BUILD_ID", *place]
+    person = ["EPNUM", "RTYPE", "GQTYPE_PL", "VOTING_AGE", "CENHISP", "CENRACE"]
+    assert files["MDF_PER.txt"][0] == [*head, *person]
+    assert files["MDF_UNIT.txt"][0] == [*head, "RTYPE", "HH_STATUS"]
+
+
+def test_persons_are_sorted_numbered_and_coded(files):
+    rows = files["MDF_PER.txt"][1:]
+    assert {tuple(row[:2]) for row in rows} == {("MPD", "1.1.0")}
+    assert [int(row[7]) for row in rows] == list(range(len(rows)))
+    assert [row[2:7] for row in rows] == sorted(row[2:7] for row in rows)
+    assert [[len(field) for field in row[2:7]] for row in rows] == [[2, 3, 6, 1, 4]] * len(rows)
+    assert all(row[5] == row[6][0] for row in rows)
+    assert all((row[8] == "3") == (row[9] == "0") for row in rows)
+    assert {row[8] for row in rows} == {"3", "5"}
+
+
+def test_units_carry_their_status(files):
+    rows = files["MDF_UNIT.txt"][1:]
+    assert {tuple(row[7:]) for row in rows} == {("4", "0"), ("2", "1"), ("2", "2")}
+
+
+def test_the_files_give_the_tables_of_the_census(census, files):
+    expected = by_hand(census, "county")
+    for county, cells in expected["P1"].items():
+        people = [row for row in files["MDF_PER.txt"][1:] if "".join(row[2:4]) == county]
+        adults = [row for row in people if row[10] == "2"]
+        assert (len(people), len(adults)) == (cells[0], expected["P3"][county][0])
+        assert sum(row[12] == "01" for row in people) == cells[2]
+        assert sum(row[12] == "63" for row in people) == cells[70]
+        assert sum(row[11] == "2" for row in adults) == expected["P4"][county][1]
+        quarters = [sum(row[9] == kind for row in people) for kind in "1234567"]
+        assert [*quarters[:4], *quarters[4:]] == [
+            *expected["P5"][county][2:6],
+            *expected["P5"][county][7:],
+        ]
+        homes = [row[8] for row in files["MDF_UNIT.txt"][1:] if "".join(row[2:4]) == county]
+        assert [homes.count("1"), homes.count("2")] == expected["H1"][county][1:]
+
+
+def test_other_layouts_are_refused(census, tmp_path):
+    with pytest.raises(BadInput, match="profile pl94, not of us-decennial"):
+        write_mdf(census, tmp_path / "mdf")
