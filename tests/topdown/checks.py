@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
 from topdown.problems import Problem
 
 Floats = NDArray[np.float64]

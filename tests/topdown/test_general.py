@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+
 from discreet.errors import BadInput
 from discreet.mechanisms.topdown.general import solve_general
 from discreet.mechanisms.topdown.least_squares import INFEASIBLE, SOLVED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from discreet.mechanisms.topdown.general import solve_general
 from discreet.mechanisms.topdown.least_squares import (
     INFEASIBLE,

@@ -188,6 +188,9 @@ def _solve_parents(
             continue
         whole = problem_of(p, batch)
         task = without_total(whole) if rules.total_first else whole
+        if rules.total_first and np.isnan(task.totals).any():
+            status[p - low] = INFEASIBLE
+            continue
         x, _, found = solve(
             task.row_of,
             task.query_of,
@@ -282,6 +285,9 @@ def _solve_alone(
     """Solve one large problem with all threads."""
     whole = problem_of(p, batch)
     task = without_total(whole) if batch.rules.total_first else whole
+    if batch.rules.total_first and np.isnan(task.totals).any():
+        status[p - batch.active.first] = INFEASIBLE
+        return
     x, _, found = solve_large(*task, TOLERANCE, threads)
     if found == OK:
         found = _round(p, batch, whole, x, out_start, out)
