@@ -14,12 +14,12 @@ from discreet.errors import BadInput
 
 if TYPE_CHECKING:
     from discreet.census import Schema
-    from discreet.evaluate import Direction, SwapStudy
+    from discreet.evaluate import Direction, SwapStudy, TopDownStudy
     from discreet.mechanisms import Mechanism
 
 evaluations = typer.Typer(
     name="evaluate",
-    help="Measure what protection does to data, on simulated data.",
+    help="Measure what protection does to data.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -29,7 +29,7 @@ RATES = ["0.02", "0.1"]
 
 @evaluations.callback()
 def start() -> None:
-    """Measure what protection does to data, on simulated data."""
+    """Measure what protection does to data."""
 
 
 @evaluations.command(
@@ -160,6 +160,66 @@ def _lines(study: SwapStudy, found: tuple[Direction, ...]) -> list[str]:
             for name, finding in judged
             if finding.answer != "same"
         ]
+    return lines
+
+
+@evaluations.command(epilog="Example: discreet evaluate topdown census release --out errors.html")
+@guarded
+def topdown(
+    census: Annotated[Path, typer.Argument(help="Folder of the census.")],
+    release: Annotated[Path, typer.Argument(help="Folder of a release made from it.")],
+    out: Annotated[
+        Path | None, typer.Option(help="HTML file for the report, readable by its owner only.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare redistricting counts of a release with the census, level by level.
+
+    Errors by level and size of area, the bias of small and large counts, the fitness target
+    of the 2020 system and, for TopDown, the error of totals that theory expects. All of it
+    compares with the truth and is internal.
+    """
+    if out is not None and (not out.resolve().parent.is_dir() or out.is_dir()):
+        raise BadInput(f"--out: {out.name} must be a file in a folder that exists.")
+    from discreet.census import Census
+    from discreet.evaluate import persons_strategy, study_topdown
+    from discreet.mechanisms import Release
+
+    opened = Census.open(census)
+    published = Release.open(release)
+    strategy = persons_strategy(published)
+    study = study_topdown(opened, published.microdata(opened.engine), strategy)
+    if out is not None:
+        from discreet.report import write_topdown_report
+
+        write_topdown_report(out, study)
+    if as_json:
+        print_json({"report": None if out is None else str(out), **study.as_data()})
+        return
+    for line in _error_lines(study):
+        print(line)
+    if out is not None:
+        print(out)
+
+
+def _error_lines(study: TopDownStudy) -> list[str]:
+    """Return the errors of the total population and of groups, level by level."""
+    from discreet.census import SIMULATED
+
+    lines = [SIMULATED] if study.origin == "simulated" else []
+    lines.append("Internal: compares with the truth; no part of the release.")
+    lines.append(
+        f"{'':20}{'total population':>34}{'':>10}{'race by origin':>17}\n{'level':20}{'areas':>8}"
+        f"{'mean':>8}{'absolute':>10}{'rms':>8}{'expected':>10}{'absolute':>10}{'rms':>7}"
+    )
+    for one in study.levels:
+        total, cells = one.measures["total"].overall, one.measures["cells"].overall
+        expected = "-" if one.expected is None else f"{one.expected:.2f}"
+        lines.append(
+            f"{one.level:20}{one.areas:>8,}{total.mean:>8.2f}{total.mean_absolute:>10.2f}"
+            f"{total.root_mean_square:>8.2f}{expected:>10}{cells.mean_absolute:>10.3f}"
+            f"{cells.root_mean_square:>7.2f}"
+        )
     return lines
 
 

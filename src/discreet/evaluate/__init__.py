@@ -3,6 +3,7 @@
 Everything here compares with the truth and is internal.
 """
 
+from discreet.evaluate.accuracy import Accuracy, Fitness, Measure
 from discreet.evaluate.compare import Comparison, Errors, TableErrors, compare, paired_cells
 from discreet.evaluate.directions import Direction, Finding, directions
 from discreet.evaluate.entropy import entropy
@@ -18,28 +19,45 @@ from discreet.evaluate.swap_results import (
     relative_errors,
 )
 from discreet.evaluate.swaps import study_swaps
+from discreet.evaluate.topdown import (
+    MEASURES,
+    LevelErrors,
+    TopDownStudy,
+    persons_strategy,
+    study_topdown,
+)
+from discreet.evaluate.totals_theory import expected_variances
 
 __all__ = [
     "COMPONENTS",
+    "MEASURES",
     "SWAP_METHODS",
+    "Accuracy",
     "Comparison",
     "Direction",
     "Errors",
     "Finding",
+    "Fitness",
     "InvariantCheck",
+    "LevelErrors",
+    "Measure",
     "SwapResult",
     "SwapRun",
     "SwapStudy",
     "TableErrors",
+    "TopDownStudy",
     "Who",
     "check_each_invariant",
     "compare",
     "directions",
     "entropy",
     "error_table",
+    "expected_variances",
     "paired_cells",
+    "persons_strategy",
     "promised_exact",
     "relative_errors",
     "study_swaps",
+    "study_topdown",
     "swap_methods",
 ]

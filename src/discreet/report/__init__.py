@@ -11,6 +11,7 @@ from discreet.report.curves import (
 from discreet.report.page import Run, render, write_report
 from discreet.report.signoff import sign_off
 from discreet.report.swaps import render_swaps, write_swap_report
+from discreet.report.topdown import render_topdown, write_topdown_report
 
 __all__ = [
     "Figure",
@@ -21,9 +22,11 @@ __all__ = [
     "card",
     "render",
     "render_swaps",
+    "render_topdown",
     "sign_off",
     "variants_by_share",
     "write_card",
     "write_report",
     "write_swap_report",
+    "write_topdown_report",
 ]

@@ -30,6 +30,7 @@ from discreet.mechanisms.topdown.drawing import Drawing
 from discreet.mechanisms.topdown.histogram import Histogram
 from discreet.mechanisms.topdown.promise import check_quarters, promise
 from discreet.mechanisms.topdown.publishing import copy_measurements, publish_runs
+from discreet.mechanisms.topdown.released import released_schema
 from discreet.mechanisms.topdown.spine import Spine, spine_of
 from discreet.mechanisms.topdown.strategy import Strategy, load_strategy, shipped_strategies
 from discreet.noise import Randomness
@@ -37,6 +38,9 @@ from discreet.products import pl94
 from discreet.spec import Specification
 
 RUNS = ("persons", "units")
+
+#: The schema of records that have the cells of the redistricting file.
+PL94 = "pl94"
 
 #: Where stages go that nobody keeps.
 STAGES = ".stages"
@@ -86,6 +90,8 @@ class TopDown(Strict):
             if level not in self.census_schema.area_names:
                 hint = suggest(level, self.census_schema.area_names)
                 raise ValueError(f"tables: no level '{level}'.{hint}")
+        if self.tables and released_schema(self.census_schema, *self._both()).name != PL94:
+            raise ValueError("tables: only the cells of the redistricting file make its tables")
         for histogram in self.histograms.values():
             check_quarters(histogram)
         self.specify()
@@ -113,6 +119,9 @@ class TopDown(Strict):
     def histograms(self) -> dict[str, Histogram]:
         """Return the histograms of the strategies."""
         return {run: Histogram(one, self.census_schema) for run, one in self.strategies.items()}
+
+    def _both(self) -> list[Histogram | None]:
+        return [self.histograms.get(run) for run in RUNS]
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters as plain data."""
@@ -183,4 +192,5 @@ class TopDown(Strict):
         if self.tables:
             stages.say(0.98, "tabulating")
             released = Census.open(out / "microdata", engine)
-            pl94.write_tables(released, out / "tables", self.tables)
+            counted = [n for n, shell in pl94.SHELLS.items() if shell.counts in self.strategies]
+            pl94.write_tables(released, out / "tables", self.tables, counted)

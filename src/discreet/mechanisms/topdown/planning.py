@@ -235,7 +235,7 @@ def rho_for(margin: Fraction) -> Fraction:
     """Return a rho^2, rounded up, for which a query has at most this margin of error.
 
     >>> rho_for(Fraction(2))
-    Fraction(338253, 500000)
+    Fraction(676507, 1000000)
     """
     exact = Z * Z / (margin * margin)
     # The largest power of ten that keeps the digits: at least 10^(DIGITS - 1) units.
