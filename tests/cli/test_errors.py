@@ -78,6 +78,24 @@ def test_an_unexpected_error_tells_its_kind_and_no_value() -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("kind", "says", "code"),
+    [
+        ("OutOfMemoryException", "memory limit was reached", 1),
+        ("IOException", "disk has room", 1),
+        ("ConversionException", "types their schema says", 2),
+        ("BinderException", "lack a column", 2),
+        ("InternalException", "the engine stopped (InternalException)", 1),
+    ],
+)
+def test_an_error_of_the_engine_says_what_it_is(kind: str, says: str, code: int) -> None:
+    done = planted(f"__import__('duckdb').{kind}('secret 4711')", debug=False)
+    assert done.returncode == code
+    assert says in done.stderr
+    assert ("types" in done.stderr) == (kind == "ConversionException")
+    assert "secret" not in done.stderr
+
+
 def test_debugging_shows_the_traceback() -> None:
     done = planted("ValueError('secret 4711')", debug=True)
     assert done.returncode == 1

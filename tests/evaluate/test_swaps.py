@@ -160,7 +160,7 @@ def test_it_agrees_with_the_internal_report_of_a_swap(census, study) -> None:
     for run in study.of("paper")[-1].runs:
         swap = made.swap(census, households, trial(run.seed))
         tally = Tally(made.name, made.rate, made.persons, made.groups)
-        tally.add(households, swap.partner, swap.targets, swap.without_partner)
+        tally.add(households, swap)
         told = tally.report()
         for who in ("targets", "partners"):
             found = getattr(run, who)

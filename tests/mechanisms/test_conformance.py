@@ -32,6 +32,7 @@ from discreet.mechanisms import (
 from discreet.noise import system, trial
 from discreet.products import check_invariants
 from discreet.spec import Exactly, LogRational, NoFiniteBudget, read_specification
+from topdown.runs import COUNTRY, FEWEST
 from worlds import folder_bytes, register_census, us_census, write_census
 
 ONE = [(40, "1", "01")]
@@ -148,6 +149,8 @@ CASES = {
         },
         "register",
     ),
+    "topdown-us": Case("topdown", {**FEWEST, "measurements": "lazy", "rounder": "deployed"}, "us"),
+    "topdown-register": Case("topdown", COUNTRY, "register"),
 }
 
 SWAPS = {name: case for name, case in CASES.items() if case.microdata}
@@ -294,7 +297,11 @@ def test_invariants_hold_for_any_valid_census(
     parameters = {"rate": rate, "match": list(match), "within": within}
     made = mechanism("permutation-swapping", census.schema, parameters)
     out = tmp_path_factory.mktemp("any") / "release"
-    release = protect(made, census, trial(seed), out)
+    try:
+        release = protect(made, census, trial(seed), out)
+    except BadInput:  # rightly: the census is all that could come out
+        assert set(made.law(census)) == {made.outcome(census)}
+        return
     assert not any(
         check_invariants(release.specification, census, release.microdata(engine)).values()
     )

@@ -1,6 +1,7 @@
 """What all swaps of pairs refuse and say."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -39,6 +40,27 @@ def test_a_rate_that_swaps_nobody_does_not_release_the_census(census, name, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_column_that_needs_persons_is_named(census):
+    alone = replace(census, persons=None)
+    made = mechanism("targeted-swapping", census.schema, {"rate": "1/2"})
+    with pytest.raises(BadInput, match=r"'size' is counted from persons.*no persons table.*Add"):
+        made.check(alone)
+
+
+@pytest.mark.parametrize(
+    ("tiers", "says"),
+    [
+        ([{"chance": "0"}], "a chance above 0"),
+        ([{"share": "1", "chance": "0"}, {"chance": "0"}], "a chance above 0"),
+        ([{"share": "0", "chance": "1"}, {"chance": "0"}], "released as it is"),
+    ],
+)
+def test_chances_that_swap_nobody_do_not_release_the_census(census, tiers, says):
+    asked = {"rate": "1/2", **METHODS["targeted-swapping"], "tiers": tiers}
+    with pytest.raises(BadInput, match=says):
+        mechanism("targeted-swapping", census.schema, asked).check(census)
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_public_files_say_that_there_is_no_budget(census, name, tmp_path):
     made = mechanism(name, census.schema, {"rate": "1/2", **METHODS[name]})
@@ -66,6 +88,30 @@ def test_what_nobody_published_is_called_ours(census, name, parameters, publishe
     assert budget.status == ("published" if published else "checked numerically")
     assert budget.source.startswith("ours: ") is not published
     assert ("our reconstruction" in made.public_facts()["method"]) is not published
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "own"),
+    [
+        ("targeted-swapping", {"tiers": [{"chance": "1/2"}]}, "tiers"),
+        ("targeted-swapping", {"flags": ["size"], "match": ["size"]}, "match, flags"),
+        ("targeted-swapping", {"preset": "published-code", "cap": "exact"}, "cap"),
+        ("public-docs-2010", {"match": ["size"], "within": "county"}, "match, within"),
+        # Said otherwise, but the same: the order of columns, another way to write a number,
+        # and groups that only the internal report looks at.
+        ("targeted-swapping", {"match": ["adults", "size"], "groups": []}, ""),
+        ("targeted-swapping", {"tier_unit": "1.6"}, ""),
+        ("public-docs-2010", {"match": ["tenure", "minors", "adults"]}, ""),
+    ],
+)
+def test_own_decisions_are_named_and_no_longer_called_published(census, name, parameters, own):
+    made = mechanism(name, census.schema, {"rate": "1/2", **parameters})
+    method, budget = made.public_facts()["method"], made.specify().budget
+    assert method.endswith(f"with own decisions: {own}" if own else method)
+    assert ("own decisions" in method) is bool(own) is made.ours
+    assert "the text of the paper" not in method or not own
+    assert budget.status == ("checked numerically" if own else "published")
+    assert f"method: {method}" in budget.conditions
 
 
 @pytest.mark.parametrize("name", METHODS)

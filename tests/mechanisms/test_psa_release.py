@@ -1,6 +1,8 @@
 """Released ids and row order tell nothing about who was swapped."""
 
+import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import narwhals as nw
@@ -10,12 +12,17 @@ import pytest
 from discreet.census import Census, unit_records
 from discreet.engine import Engine
 from discreet.errors import BadInput
-from discreet.mechanisms import mechanism, protect
+from discreet.mechanisms import make_draw, mechanism, protect, publish_draw
 from discreet.mechanisms.microdata import write_microdata
 from discreet.noise import trial
 from worlds import folder_bytes, us_census
 
 BLOCKS = 8
+
+#: What a public report says whatever the data are.
+PUBLIC = {
+    *("method", "rate", "meaning_of_rate", "records", "swapped", "matched", "within", "exact"),
+}
 
 
 def many_households(engine: Engine, count: int = 600) -> Census:
@@ -186,10 +193,130 @@ def test_an_unknown_mechanism_gets_a_suggestion():
         mechanism("permutation-swaping", schema, {})
 
 
-def test_one_household_per_stratum_changes_nothing_and_costs_nothing(tmp_path):
-    engine = Engine()
-    census = us_census(engine, [(0, "1", [(40, "1", "01")])], extras=False)
-    made = swapping(census)
-    release = protect(made, census, trial(1), tmp_path / "release")
-    assert made.outcome(release.microdata(engine)) == made.outcome(census)
-    assert release.specification.budget.amount.of == 1
+@pytest.mark.parametrize(
+    ("homes", "says"),
+    [
+        ([(0, 1), (1, 2)], "alone in their stratum"),
+        ([(1, 1), (1, 1), (1, 2)], "all units have the same block"),
+    ],
+)
+@pytest.mark.parametrize("persons", [True, False])
+def test_a_census_that_cannot_change_is_refused(homes, says, persons, tmp_path):
+    """A release would be the census, and its budget would say epsilon 0."""
+    member = (40, "1", "01")
+    census = us_census(Engine(), [(block, "1", [member] * size) for block, size in homes])
+    asked = {"rate": "1/2", "match": ["size"], "within": "county"}
+    if not persons:  # family size tells them apart where no member can
+        units = census.table("units").with_columns(
+            family_size=nw.when(nw.col("unit_id") == len(homes)).then(2).otherwise(0)
+        )
+        census = replace(census, units=census.engine.materialise(units), persons=None)
+        asked["match"] = ["family_size"]
+    made = mechanism("permutation-swapping", census.schema, asked)
+    with pytest.raises(BadInput, match=says) as caught:
+        make_draw(made, census, trial(1), tmp_path / "draw", "design")
+    assert "released as it is" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_stratum_that_can_change_is_found_among_many_rows(monkeypatch, tmp_path):
+    """Some rows are looked at first; what they do not show must still be found."""
+    monkeypatch.setattr("discreet.mechanisms.swapping.permutation.SOME_ROWS", 2)
+    homes = [(0, "1", [(40, "1", "01")])] * 9 + [(1, "1", [(41, "1", "01")])]
+    census = us_census(Engine(threads=1), homes)
+    swapping(census).check(census)
+
+
+# -- what is told of a swap ---------------------------------------------------------------------
+
+
+def told_of(census: Census, folder: Path, **asked) -> tuple[dict, dict]:
+    """Return the internal and the public report of a draw."""
+    parameters = {"rate": "1/2", "match": ["size"], "within": "county", **asked}
+    made = mechanism("permutation-swapping", census.schema, parameters)
+    draw = make_draw(made, census, trial(3), folder / "draw", "design")
+    publish_draw(draw, folder / "out", census.engine)
+    assert (draw / "internal.json").stat().st_mode & 0o077 == 0
+    internal = json.loads((draw / "internal.json").read_text())
+    return internal, json.loads((folder / "out" / "swap.json").read_text())
+
+
+def test_the_internal_report_says_what_came_of_a_swap(tmp_path):
+    engine = Engine(threads=1)
+    census = many_households(engine)
+    internal, _ = told_of(census, tmp_path)
+    after = Census.open(tmp_path / "out" / "microdata", engine)
+    moved, _ = moved_and_position(census, after)
+    # Nearly all households can be followed; those that cannot are few.
+    assert internal["records"] == 600
+    assert 0 <= internal["changed"] - moved.sum() <= 600 - moved.size
+    assert internal["rate_realised"] == internal["selected"] / 600
+    assert internal["changed"] <= internal["selected"]
+    assert abs(internal["rate_realised"] - internal["rate_expected"]) < 5 * 0.5 / math.sqrt(600)
+    # Blocks are at least 1/8 of a degree apart, and at most 7/8 and a bit.
+    assert 13 < internal["kilometres_moved"]["5%"] <= internal["kilometres_moved"]["50%"] < 110
+    assert internal["targeted"].startswith("nobody")
+
+
+def test_distances_are_those_of_the_blocks(tmp_path):
+    """Two households, one selection: if they trade, they move from one block to the other."""
+    homes = [(0, "1", [(40, "1", "01")]), (2, "1", [(41, "1", "01")])]
+    census = us_census(Engine(threads=1), homes)
+    # Blocks 0 and 2 lie a quarter of a degree of latitude apart.
+    expected = 6371.0088 * math.radians(0.25)
+    for seed in range(20):
+        draw = make_draw(swapping(census), census, trial(seed), tmp_path / f"{seed}", "design")
+        told = json.loads((draw / "internal.json").read_text())
+        assert told["changed"] in (0, 2)
+        if told["changed"]:
+            assert told["kilometres_moved"]["mean"] == pytest.approx(expected, abs=1e-3)
+            return
+    pytest.fail("nobody traded in 20 draws (chance 1e-6)")
+
+
+def test_records_that_cannot_change_are_counted(tmp_path):
+    """One alone, two in one block, two alike in two blocks, and three that can change."""
+    homes = [
+        (0, "1", [(40, "1", "01")]),
+        *[(1, "1", [(30 + n, "1", "01")] * 2) for n in range(2)],
+        *[(n, "1", [(30, "1", "01")] * 3) for n in range(2)],
+        *[(n, "1", [(30 + n, "1", "01")] * 4) for n in range(3)],
+    ]
+    internal, public = told_of(us_census(Engine(threads=1), homes), tmp_path)
+    assert internal["records"] == 8
+    assert internal["strata"] == 4
+    assert internal["alone_in_stratum"] == 1
+    assert internal["cannot_change"] == 5
+    assert internal["share_that_cannot_change"] == 5 / 8
+    # Two of two are selected with chance 1/4 of 1/2; of three each one with chance 3/8 of 5/8.
+    assert public["expected_share_selected"] == pytest.approx((4 * 0.5 + 3 * 0.6) / 8, abs=1e-5)
+    assert public["share_alone_in_stratum"] == 1 / 8
+
+
+def test_what_anybody_may_know_follows_from_invariants(tmp_path):
+    """Two censuses of one universe, different draws: the same public words."""
+    engine = Engine(threads=1)
+    one = many_households(engine)
+    (tmp_path / "one").mkdir()
+    _, public = told_of(one, tmp_path / "one")
+    other = Census.open(tmp_path / "one" / "out" / "microdata", engine)
+    _, again = told_of(replace(other, origin="simulated"), tmp_path / "other")
+    assert public == again
+    made = swapping(one)
+    assert public == {**made.public_facts(), **{k: public[k] for k in public.keys() - PUBLIC}}
+    assert public["rate"] == "1/2"
+    assert public["swapped"] == ["block"]
+    assert public["exact"] == [i.describe() for i in made.specify().multiverse.invariants]
+    assert public.keys() - PUBLIC == {"expected_share_selected", "share_alone_in_stratum"}
+
+
+def test_no_distance_is_told_with_the_reason(tmp_path):
+    census = many_households(Engine(threads=1))
+    bare = replace(census, geography=census.geography.drop("latitude"))
+    (tmp_path / "bare").mkdir()
+    internal, _ = told_of(bare, tmp_path / "bare")
+    assert internal["kilometres_moved"] is None
+    assert "latitude" in internal["kilometres_missing"]
+    internal, _ = told_of(census, tmp_path / "tenure", swap=["tenure"])
+    assert internal["kilometres_moved"] is None
+    assert "not swapped" in internal["kilometres_missing"]

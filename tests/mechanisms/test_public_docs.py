@@ -256,4 +256,6 @@ def test_a_census_without_points_will_do(town_of, tmp_path):
         reports[name] = json.loads((tmp_path / name / "internal.json").read_text())
     told = reports["with"].pop("kilometres_between_partners")
     assert told["mean"] > 0
+    assert reports["without"].pop("kilometres_between_partners") is None
+    assert "latitude" in reports["without"].pop("kilometres_missing")
     assert reports["with"] == reports["without"]

@@ -5,11 +5,13 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
+import narwhals as nw
 import numpy as np
 import pytest
 
 from discreet.census import Census
 from discreet.engine import Engine
+from discreet.errors import BadInput
 from discreet.mechanisms.swapping import donors, factors, public_docs_pass
 from discreet.noise import trial
 from listed_towns import TOWNS, census_of, imputed_members, public_docs, wholly
@@ -169,6 +171,79 @@ def test_what_is_known_of_imputation(engine, tmp_path, flags):
         table: 0 if table in flags else len(town.houses) for table in ("units", "persons")
     }
     assert report["notes"]["imputed_wholly"] == sum(stays for _, stays in expected)
+
+
+@pytest.mark.parametrize("flags", [("units",), ("persons",), ("units", "persons")])
+def test_a_look_before_the_draw_sees_the_same_imputation(engine, flags):
+    census = census_of(engine, TOWNS["few blocks"], flags=flags)
+    made = public_docs(census)
+    prepared = made.prepare(census)
+    rows = factors.unit_imputation(census, ["block"], "size", made.imputed).sort("unit_id")
+    told = engine.rows(rows.select("unit_id", "members", "wholly"))
+    by_id = np.argsort(prepared.households.unit_id)
+    columns = (prepared.imputation.members, prepared.imputation.wholly.astype(int))
+    assert [row[1:] for row in told] == list(
+        zip(*(column[by_id].tolist() for column in columns), strict=True)
+    )
+
+
+def imputed_everywhere(engine, table: str, but: int = 0):
+    """Return a town in which all units, or all persons, are imputed, apart from some units."""
+    census = census_of(engine, TOWNS["few blocks"], flags=(table,))
+    kept = sorted(house.unit_id for house in TOWNS["few blocks"].houses)[:but]
+    told = nw.when(nw.col("unit_id").is_in(kept)).then(nw.lit("0")).otherwise(nw.lit("1"))
+    marked = engine.materialise(census.table(table).with_columns(imputed=told))
+    return replace(census, **{table: marked})
+
+
+@pytest.mark.parametrize("table", ["units", "persons"])
+def test_a_census_imputed_throughout_is_not_released_as_it_is(engine, table, tmp_path):
+    for but in (0, 1):  # of one that may move no other can be a partner
+        census = imputed_everywhere(engine, table, but)
+        with pytest.raises(BadInput, match="imputed wholly"):
+            public_docs(census, rate="1/2").check(census)
+    census = imputed_everywhere(engine, table, 200)
+    made = public_docs(census, rate="1/2")
+    made.check(census)
+    made.draw(census, trial(1), tmp_path)
+    assert json.loads((tmp_path / "internal.json").read_text())["swapped"] > 0
+
+
+def test_blocks_imputed_too_much_for_any_target_are_refused(engine):
+    """All members but householders are imputed: nobody wholly, and somebody in every block."""
+    census = census_of(engine, TOWNS["few blocks"], flags=("persons",))
+    others = nw.col("relationship") != "20"
+    told = nw.when(others).then(nw.lit("1")).otherwise(nw.lit("0"))
+    persons = engine.materialise(census.table("persons").with_columns(imputed=told))
+    census = replace(census, persons=persons)
+    made = public_docs(census, rate="1/2", most_imputed="0")
+    prepared = made.prepare(census)
+    assert not prepared.imputation.wholly.any()
+    assert not prepared.selection.weight.any()
+    with pytest.raises(BadInput, match="blocks imputed too much"):
+        made.check(census)
+    public_docs(census, rate="1/2").check(census)
+
+
+def test_households_imputed_wholly_are_counted_as_unable_to_change(engine, tmp_path):
+    census = census_of(engine, TOWNS["few blocks"])
+    made = public_docs(census, rate="1/2")
+    prepared, folder = made.prepare(census), tmp_path
+    made.draw(census, trial(1), folder)
+    report = json.loads((folder / "internal.json").read_text())
+    # Told again, slowly: who stays, and who finds nobody else that may move.
+    homes, stays = prepared.households, prepared.imputation.wholly
+    rows = range(homes.size)
+    stuck = [
+        stays[h]
+        or not any(
+            homes.stratum[h] == homes.stratum[o] and homes.leave[h] != homes.leave[o]
+            for o in rows
+            if not stays[o]
+        )
+        for h in rows
+    ]
+    assert report["cannot_change"] == sum(stuck) >= stays.sum() > 0
 
 
 @pytest.mark.parametrize("residents", [30, 0])

@@ -10,11 +10,12 @@ import pytest
 
 from discreet.census import SIMULATED
 from discreet.engine import Engine
-from discreet.evaluate import SwapStudy, directions, study_swaps, swap_methods
+from discreet.evaluate import SwapStudy, caution, directions, study_swaps, swap_methods
+from discreet.evaluate.directions import FEWEST_AREAS, FEWEST_TARGETS
 from discreet.report import render_swaps, write_swap_report
 from discreet.report import swap_figures as figures
 from discreet.report.swaps import MARKS, told, trades_of
-from pages import Outline, assert_drawn_in_both_schemes, assert_stands_alone
+from pages import Outline, assert_drawn_in_both_schemes, assert_stands_alone, browse
 from towns import make_town, town_census
 
 FIGURES = (
@@ -60,6 +61,22 @@ def test_every_direction_is_shown_with_its_answer_and_numbers(study, outline) ->
             assert f"{mark} {shown}" in outline.text
     same = sum(d.findings[0].answer == "same" for d in found)
     assert f"paper: {same} of 12 the same." in outline.text
+
+
+def test_a_tiny_state_says_that_its_directions_mean_little(study, outline) -> None:
+    assert "Directions mean little on so small a census: 5 areas of level tract" in outline.text
+    many = dataclasses.replace(study.results[0].runs[0].targets, households=FEWEST_TARGETS)
+    results = tuple(
+        dataclasses.replace(
+            result, runs=tuple(dataclasses.replace(run, targets=many) for run in result.runs)
+        )
+        for result in study.results
+    )
+    large = dataclasses.replace(study, areas=FEWEST_AREAS, results=results)
+    assert caution(large) == ""
+    assert "mean little" not in render_swaps(large)
+    assert "1 areas" in caution(dataclasses.replace(large, areas=1))
+    assert "as few as" in caution(dataclasses.replace(study, areas=FEWEST_AREAS))
 
 
 def test_an_answer_that_changes_changes_the_page(study, page) -> None:
@@ -120,6 +137,26 @@ def test_minus_signs_and_percentages_are_printed_well() -> None:
 def test_everybody_may_read_it(study: SwapStudy, tmp_path: Path) -> None:
     path = write_swap_report(tmp_path / "report.html", study)
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+@pytest.mark.needs_browser
+def test_all_methods_fit_beside_each_other(chromium, study, tmp_path) -> None:
+    """At 1000 pixels, where the column of the text is narrowest, nothing is cut."""
+    names = ["paper", "published-code", "high-variance", "public-docs-2010", "record-swapping"]
+    results = tuple(
+        dataclasses.replace(result, method=name) for name in names for result in study.of("paper")
+    )
+    page = render_swaps(dataclasses.replace(study, results=results))
+    told = (
+        "<script>onload = () => { const box = document.querySelector('.edged');"
+        "document.title = `${box.scrollWidth} in ${box.clientWidth}`; }</script></body>"
+    )
+    file = tmp_path / "report.html"
+    file.write_text(page.replace("</body>", told), encoding="utf-8")
+    done = browse(chromium, tmp_path, file, "--window-size=1000,900", "--dump-dom")
+    wide, room = map(int, re.findall(r"<title>(\d+) in (\d+)</title>", done.stdout)[0])
+    assert 600 < room < 720
+    assert wide <= room
 
 
 @pytest.mark.needs_browser

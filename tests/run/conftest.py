@@ -1,4 +1,4 @@
-"""Runs of both mechanisms on a tiny census, simulated or supplied."""
+"""Runs of some mechanisms on a tiny census, simulated or supplied."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +11,7 @@ from discreet.engine import Engine
 from discreet.files import folder_hash
 from discreet.mechanisms import mechanism
 from discreet.register import Collection, Register
+from topdown.runs import LEAST
 from worlds import us_census, write_census
 
 HOUSEHOLDS = [
@@ -33,7 +34,11 @@ MECHANISMS = {
             {"table": "H9", "level": "tract", "share": "3/4"},
         ],
     },
+    "topdown": {"persons": LEAST, "measurements": "lazy"},
 }
+
+#: Other parameters of the same, by the name of the mechanism and a word.
+VARIANTS = {"topdown full": {"persons": LEAST, "measurements": "full"}}
 
 Maker = Callable[..., Path]
 
@@ -50,7 +55,9 @@ def write_run(folder: Path, name: str, mode: str, *, limit: str = "100", **chang
     origin = "simulated" if mode == "design" else "supplied"
     if not (folder / "census").exists():
         write_census(replace(census, origin=origin), folder / "census")
-    made = mechanism(name, census.schema, MECHANISMS[name])
+    parameters = {**MECHANISMS, **VARIANTS}[name]
+    name = name.split()[0]
+    made = mechanism(name, census.schema, parameters)
     config = {
         "format_version": 1,
         "release": "first",
@@ -59,7 +66,7 @@ def write_run(folder: Path, name: str, mode: str, *, limit: str = "100", **chang
         "work": "work",
         "out": "out",
         "mechanism": name,
-        "parameters": MECHANISMS[name],
+        "parameters": parameters,
     }
     if mode != "design":
         config["account"] = {

@@ -38,3 +38,12 @@ def test_seeded_runs_end_as_if_never_killed(root):
 def test_a_runner_that_draws_twice_is_caught(root):
     told = kill_runs(root, "--mutant", "--mechanism", "noisy-tables")
     assert "the mutant was caught: the draw released is not the one committed" in told
+
+
+@pytest.mark.parametrize("name", ["topdown", "topdown full"])
+def test_topdown_survives_a_kill_after_every_stage(root, name):
+    # Five named points, and random moments in between.
+    told = kill_runs(root, "--kills", "9", "--mechanism", name, "--attack", "charged")
+    assert "nothing lost, nothing drawn twice" in told
+    points = {line.split(maxsplit=1)[1] for line in told.splitlines() if line.startswith(" ")}
+    assert {"before seal", "stage 1", "stage 2", "stage 3", "stage 4"} <= points

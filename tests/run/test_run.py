@@ -1,6 +1,7 @@
 """A run is planned, charged, drawn once, published, resumed, or refused."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import narwhals as nw
@@ -13,7 +14,7 @@ from discreet.errors import BadInput
 from discreet.mechanisms import Release
 from discreet.noise import tape
 from discreet.register import Refused, Register
-from discreet.run import CorruptDraw, approval_hash, plan, publish, run
+from discreet.run import CorruptDraw, approval_hash, internal_figures, plan, publish, run
 from worlds import folder_bytes
 
 
@@ -84,6 +85,109 @@ def test_a_refused_run_leaves_nothing_behind_and_charges_nothing(configure, name
         run(config)
     assert not (tmp_path / "work").exists()
     assert "reservation" not in committed(tmp_path)
+
+
+def rewritten(file: Path, change: Callable[[nw.LazyFrame], nw.LazyFrame]) -> None:
+    """Write a table of a census again, changed."""
+    engine = Engine(threads=1)
+    changed = engine.materialise(change(engine.read_parquet(file)))
+    engine.write_parquet(changed, file)
+
+
+def as_text(column: str) -> Callable[[nw.LazyFrame], nw.LazyFrame]:
+    return lambda frame: frame.with_columns(
+        nw.concat_str(nw.lit("x"), nw.col(column)).alias(column)
+    )
+
+
+SPOILT = {
+    "persons who live nowhere": ("persons", lambda f: f.drop("unit_id"), "neither unit_id nor"),
+    "a number as text": ("persons", as_text("age"), r"persons\.age: does not have the type"),
+    "ids as text": ("units", as_text("unit_id"), r"units\.unit_id: does not have the type"),
+    "units without kind": ("units", lambda f: f.drop("kind"), r"units\.kind: is missing"),
+    "a spine with a gap": ("geography", lambda f: f.drop("tract"), r"geography\.tract: is missing"),
+}
+
+
+@pytest.mark.parametrize("case", SPOILT)
+@pytest.mark.parametrize("exists", [False, True])
+def test_tables_out_of_shape_are_named_and_nothing_is_left(configure, tmp_path, case, exists):
+    """And the next try, with the table mended, does not find half a run."""
+    config = configure("permutation-swapping")
+    table, change, says = SPOILT[case]
+    file = tmp_path / "census" / f"{table}.parquet"
+    good = file.read_bytes()
+    rewritten(file, change)
+    if exists:
+        (tmp_path / "work").mkdir(mode=0o700)
+    with pytest.raises(BadInput, match=says):
+        run(config, seed=1)
+    assert (tmp_path / "work").exists() == exists
+    assert not (tmp_path / "out").exists()
+    file.write_bytes(good)
+    run(config, seed=1)
+
+
+@pytest.mark.parametrize("step", ["check_structure", "check_mode"])
+def test_an_error_of_any_kind_before_the_reservation_leaves_nothing(
+    configure, name, tmp_path, monkeypatch, step
+):
+    config = configure(name, "release")
+
+    def fail(*_):
+        raise RuntimeError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(f"discreet.run.runner.{step}", fail)
+        with pytest.raises(RuntimeError):
+            run(config)
+    assert not (tmp_path / "work").exists()
+    assert "reservation" not in committed(tmp_path)
+    run(config)
+
+
+def test_a_reservation_that_may_have_been_entered_keeps_its_run(configure, tmp_path, monkeypatch):
+    """The charge is made, then the connection breaks: resuming must use what was charged."""
+    config = configure("permutation-swapping", "release")
+    real = Register.reserve
+
+    def breaks(self, request):
+        real(self, request)
+        raise RuntimeError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Register, "reserve", breaks)
+        with pytest.raises(RuntimeError):
+            run(config)
+    assert (tmp_path / "work" / "run.yaml").exists()
+    run(config, resume=True)
+    kinds = committed(tmp_path)
+    assert kinds.count("reservation") == kinds.count("commit") == 1
+
+
+def test_a_missing_census_is_named_by_its_path(configure, tmp_path):
+    config = configure("permutation-swapping", census="elsewhere/census")
+    with pytest.raises(BadInput) as caught:
+        run(config, seed=1)
+    assert str(tmp_path / "elsewhere" / "census") in str(caught.value)
+    assert not (tmp_path / "work").exists()
+
+
+def test_where_the_internal_figures_are(configure, name, tmp_path):
+    config = configure(name)
+    assert internal_figures(config) is None
+    run(config, seed=1)
+    swap = name == "permutation-swapping"
+    assert internal_figures(config) == (tmp_path / "work" / "internal.json" if swap else None)
+
+
+def test_a_dry_run_without_a_budget_promises_nothing(configure, tmp_path):
+    parameters = {"rate": "1/2", "within": "county", "leave": "block"}
+    config = configure("permutation-swapping", mechanism="targeted-swapping", parameters=parameters)
+    text = plan(config).describe()
+    assert "nothing is promised" in text
+    assert "stability factor" not in text
+    assert "protected 1 + k times less" not in text
 
 
 def test_undeclared_invariants_are_refused(configure, tmp_path):
@@ -170,7 +274,7 @@ def test_resuming_equals_never_having_stopped(configure, name, tmp_path, monkeyp
     assert not (tmp_path / "out").exists()
     run(config, seed=4, resume=True)
     assert folder_bytes(tmp_path / "out") == whole
-    assert (tmp_path / "work" / "draw").exists() == (name == "noisy-tables")
+    assert (tmp_path / "work" / "draw").exists() == (name != "permutation-swapping")
     assert not (tmp_path / "work" / "purged").exists()
     kept = tmp_path / "work" / "internal.json"
     assert kept.exists() == (name == "permutation-swapping")

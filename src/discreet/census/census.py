@@ -66,6 +66,11 @@ class Census:
     def open(cls, folder: Path | str, engine: Engine | None = None) -> Census:
         """Return the census in `folder`, as `ingest`, `simulate` or a release wrote it."""
         folder = Path(folder)
+        if not folder.is_dir():
+            raise BadInput(
+                f"{folder}: there is no such folder. Check the path to the census, or make one "
+                f"with `discreet ingest` or `discreet simulate`."
+            )
         engine = engine or Engine()
         header = read_header(folder)
         schema = read_schema(folder / "schema.yaml")
@@ -94,7 +99,10 @@ class Census:
         """Return one of the three tables, or say that this census has none."""
         frame = {"geography": self.geography, "units": self.units, "persons": self.persons}[name]
         if frame is None:
-            raise BadInput(f"this census has no {name} table.")
+            raise BadInput(
+                f"this census has no {name} table. Add {name}.parquet to its folder, or ask for "
+                f"columns of another table."
+            )
         return frame
 
     def frame(

@@ -112,7 +112,7 @@ class Columns:
                 # A valid unit has one such member; max only makes invalid ones repeatable.
                 met = condition.to_expression(computed.member)
                 totals[name] = nw.when(met).then(nw.col(computed.take)).max()
-        persons = self._extend(self._table("persons"), "persons", sorted(columns))
+        persons = self._extend(self._persons(next(iter(wanted))), "persons", sorted(columns))
         if "unit_id" not in persons.collect_schema().names():
             raise BadInput(
                 f"persons of this census have no link to units, so '{names[0]}' cannot be counted."
@@ -122,6 +122,16 @@ class Columns:
         joined = frame.join(counted, on="unit_id", how="left")
         filled = [nw.col(name).fill_null(0) for name in counts]
         return joined.with_columns(*filled) if filled else joined
+
+    def _persons(self, needed: str) -> Frame:
+        """Return the persons, or say which column of units cannot be had without them."""
+        try:
+            return self._table("persons")
+        except BadInput:
+            raise BadInput(
+                f"'{needed}' is counted from persons, and this census has no persons table. Add "
+                f"persons.parquet, or name columns that the units table has."
+            ) from None
 
     def _expression(self, place: TableName, name: str) -> nw.Expr:
         variable = self.schema.variables(place).get(name)

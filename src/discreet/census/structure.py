@@ -5,6 +5,9 @@ from __future__ import annotations
 import narwhals as nw
 
 from discreet.census.census import Census
+from discreet.census.declarations import TableName
+from discreet.census.examine import TABLES, Loaded
+from discreet.census.validate import structure_findings
 from discreet.engine import Frame
 from discreet.errors import BadInput
 
@@ -16,6 +19,7 @@ def check_structure(census: Census) -> None:
     sensitivity of one would not hold.
     """
     block = census.schema.block
+    _columns(census)
     _once(census, census.geography, block, "geography", block)
     if census.units is not None:
         _once(census, census.units, "unit_id", "units", "unit_id")
@@ -27,6 +31,36 @@ def check_structure(census: Census) -> None:
         _known(census, census.persons, census.units, "unit_id", "persons")
     elif census.persons is not None:
         _known(census, census.persons, census.geography, block, "persons")
+
+
+def _columns(census: Census) -> None:
+    """Refuse a table without the columns that place its rows, or with one of another type."""
+    schema = census.schema
+    frames = {"geography": census.geography, "units": census.units, "persons": census.persons}
+    tables: dict[TableName, Loaded] = {
+        place: Loaded(frame, place) for place in TABLES if (frame := frames[place]) is not None
+    }
+    needed = {*schema.levels, "unit_id", "kind"}
+    for found in structure_findings(schema, tables):
+        where = f"{found.table}.{found.column}"
+        if found.rule == "type" and _holds_values(census, tables[found.table].frame, found.column):
+            raise BadInput(
+                f"{where}: does not have the type its schema says. "
+                f"Run `discreet validate` and write the column again."
+            )
+        if found.rule != "column" or found.column not in needed:
+            continue
+        if found.table == "persons":
+            raise BadInput(
+                f"persons have neither unit_id nor {schema.block}: every person must name the unit "
+                f"or the {schema.block} it lives in. Add one of these columns."
+            )
+        raise BadInput(f"{where}: is missing, and no row can be placed without it. Add it.")
+
+
+def _holds_values(census: Census, frame: Frame, column: str) -> bool:
+    """Tell whether a column holds anything: one that does not may have any type."""
+    return bool(census.engine.rows(frame.filter(~nw.col(column).is_null()).select(column).head(1)))
 
 
 def _sorted_out(census: Census, units: Frame) -> None:

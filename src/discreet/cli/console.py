@@ -26,6 +26,18 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and no
 #: What a shell reports for a program stopped by Ctrl-C.
 EXIT_INTERRUPTED = 130
 
+#: Errors of the engine that come from values or columns of another type than expected, and from
+#: columns that are not there.
+OF_TYPES = {
+    "ConversionException",
+    "InvalidTypeException",
+    "OutOfRangeException",
+    "TypeMismatchException",
+    "InvalidInputException",
+    "InvalidOperationError",
+}
+OF_COLUMNS = {"BinderException", "CatalogException", "ColumnNotFoundError", "DuplicateError"}
+
 #: Seconds between two lines of progress where there is no terminal.
 EVERY = 3.0
 
@@ -91,13 +103,37 @@ def _told(error: BaseException, interrupted: bool) -> tuple[str, int]:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}. Check the path and its rights.", EXIT_BAD_INPUT
-    if type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb", "narwhals"):
-        text = f"the data do not have the types their schema says ({type(error).__name__})."
-        return f"{text} Run `discreet validate`.", EXIT_BAD_INPUT
     if os.environ.get("DISCREET_DEBUG") == "1":
         traceback.print_exception(error)
+    if type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb", "narwhals"):
+        return _of_engine(type(error).__name__)
     return (
         f"unexpected {type(error).__name__}; this is a defect. "
+        f"DISCREET_DEBUG=1 shows the traceback (which may show data).",
+        EXIT_FAILED,
+    )
+
+
+def _of_engine(kind: str) -> tuple[str, int]:
+    """Return what to say of an error of the engine; its own text may quote data."""
+    if kind in OF_TYPES:
+        text = f"the data do not have the types their schema says ({kind})."
+        return f"{text} Run `discreet validate`.", EXIT_BAD_INPUT
+    if kind in OF_COLUMNS:
+        text = f"the data lack a column or table, or have one twice ({kind})."
+        return f"{text} Run `discreet validate`.", EXIT_BAD_INPUT
+    if kind == "OutOfMemoryException":
+        text = (
+            "the memory limit was reached. Raise memory_limit, or give a work folder to spill to."
+        )
+        return text, EXIT_FAILED
+    if kind == "IOException":
+        text = (
+            "a file could not be read or written. Check that files are whole and the disk has room."
+        )
+        return text, EXIT_FAILED
+    return (
+        f"the engine stopped ({kind}); this is a defect. "
         f"DISCREET_DEBUG=1 shows the traceback (which may show data).",
         EXIT_FAILED,
     )

@@ -72,7 +72,7 @@ def swap(
     with progress() as shown:
         shown(0.0, "starting")
         from discreet.census import Census
-        from discreet.evaluate import directions, study_swaps
+        from discreet.evaluate import caution, directions, study_swaps
         from discreet.report import write_swap_report
 
         opened = Census.open(census)
@@ -90,7 +90,8 @@ def swap(
         found = directions(study)
         write_swap_report(out, study)
     if as_json:
-        print_json({"report": str(out), **study.as_data(), "directions": _as_data(found)})
+        told = {"directions": _as_data(found), "caution": caution(study)}
+        print_json({"report": str(out), **study.as_data(), **told})
         return
     for line in _lines(study, found):
         print(line)
@@ -144,7 +145,9 @@ def _as_data(found: tuple[Direction, ...]) -> list[dict[str, Any]]:
 
 def _lines(study: SwapStudy, found: tuple[Direction, ...]) -> list[str]:
     """Return, for each method, how many directions came out as published and which did not."""
-    lines = []
+    from discreet.evaluate import caution
+
+    lines = [f"Note: {caution(study)}."] if caution(study) else []
     width = max(map(len, study.methods))
     for method in study.methods:
         judged = [

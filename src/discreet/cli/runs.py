@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -49,6 +50,7 @@ def run(
         return
     with progress() as shown:
         shown(0.0, "starting")
+        from discreet.run import internal_figures
         from discreet.run import run as run_configuration
 
         release = run_configuration(config, resume=resume, seed=seed, progress=shown)
@@ -56,6 +58,9 @@ def run(
         print_json({"release": str(release.folder), **release.header.model_dump(mode="json")})
         return
     print(release.folder)
+    internal = internal_figures(config)
+    if internal is not None:  # not on stdout, whose only line is the release
+        print(f"Internal figures, not for release: {internal}", file=sys.stderr)
 
 
 @guarded

@@ -5,7 +5,7 @@ Everything here compares with the truth and is internal.
 
 from discreet.evaluate.accuracy import Accuracy, Fitness, Measure
 from discreet.evaluate.compare import Comparison, Errors, TableErrors, compare, paired_cells
-from discreet.evaluate.directions import Direction, Finding, directions
+from discreet.evaluate.directions import Direction, Finding, caution, directions
 from discreet.evaluate.entropy import entropy
 from discreet.evaluate.exactness import InvariantCheck, check_each_invariant, promised_exact
 from discreet.evaluate.methods import SWAP_METHODS, swap_methods
@@ -47,6 +47,7 @@ __all__ = [
     "TableErrors",
     "TopDownStudy",
     "Who",
+    "caution",
     "check_each_invariant",
     "compare",
     "directions",

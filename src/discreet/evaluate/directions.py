@@ -24,6 +24,10 @@ from discreet.evaluate.swap_results import (
 
 Answer = Literal["same", "not the same", "not in every run", "cannot be told"]
 
+#: With fewer areas, or fewer targets in a run, chance decides which way a number goes.
+FEWEST_AREAS = 50
+FEWEST_TARGETS = 200
+
 #: Fewer groups than this have no rank correlation worth a word.
 FEWEST_GROUPS = 3
 
@@ -101,6 +105,18 @@ def directions(study: SwapStudy) -> tuple[Direction, ...]:
     return tuple(
         Direction(name, said, section, tuple(_find(study, one, judge) for one in study.methods))
         for name, said, section, judge in listed
+    )
+
+
+def caution(study: SwapStudy) -> str:
+    """Return why the directions of a study mean little, or nothing if the study is large enough."""
+    targets = min(run.targets.households for result in study.results for run in result.runs)
+    if study.areas >= FEWEST_AREAS and targets >= FEWEST_TARGETS:
+        return ""
+    level = study.level.replace("_", " ")
+    return (
+        f"directions mean little on so small a census: {study.areas} areas of level {level}, and "
+        f"as few as {targets} targets in a run"
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from discreet.census import SIMULATED
-from discreet.evaluate import Direction, SwapStudy, directions
+from discreet.evaluate import Direction, SwapStudy, caution, directions
 from discreet.files import write_text
 from discreet.report import swap_figures as figures
 from discreet.report import words
@@ -26,6 +26,10 @@ MARKS = {
     "not in every run": ("≈", "cross"),
     "cannot be told": ("–", "none"),
 }
+
+
+#: More methods than this stand in narrow columns.
+FEW_METHODS = 3
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,8 @@ def render_swaps(study: SwapStudy) -> str:
         rate=top_rate(study),
         tiles=_tiles(study, found),
         directions=found,
+        caution=caution(study),
+        wide=len(study.methods) > FEW_METHODS,
         marks=MARKS,
         same=_same(study, found),
         entropy=figures.entropy_figure(study),

@@ -2,7 +2,15 @@
 
 from discreet.files import folder_hash
 from discreet.run.config import Account, RunConfig, read_config
-from discreet.run.runner import CorruptDraw, Plan, approval_hash, plan, publish, run
+from discreet.run.runner import (
+    CorruptDraw,
+    Plan,
+    approval_hash,
+    internal_figures,
+    plan,
+    publish,
+    run,
+)
 
 __all__ = [
     "Account",
@@ -11,6 +19,7 @@ __all__ = [
     "RunConfig",
     "approval_hash",
     "folder_hash",
+    "internal_figures",
     "plan",
     "publish",
     "read_config",

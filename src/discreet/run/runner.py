@@ -30,6 +30,7 @@ from discreet.register import Register
 from discreet.run.config import RunConfig, read_config
 from discreet.run.ledger import FileLedger, Ledger, RegisterLedger
 from discreet.run.state import (
+    FILE,
     LOCK,
     State,
     approval_of,
@@ -168,17 +169,21 @@ def run(
     if fresh:
         private_folder(job.work)
     with locked(job.work / LOCK):
-        try:
-            state = resumed(job.work, _state(job)) if resume else begin(job.work, _state(job))
-            ledger = _ledger(job, state)
-            task = None if resume and _published(job, ledger) else _prepare(job, ledger, say)
-        except BadInput:
-            if fresh:  # refused before anything was reserved or drawn: leave nothing behind
-                shutil.rmtree(job.work)
-            raise
+        if resume:
+            ledger = _ledger(job, resumed(job.work, _state(job)))
+            published = _published(job, ledger)
+            task = None if published else _reserve(ledger, _prepare(job, say), say)
+        else:
+            ledger, task = _begin(job, fresh, say)
         if task is not None:
             _draw_once(job, ledger, task, say)
         return _publish(job, ledger, say)
+
+
+def internal_figures(path: Path) -> Path | None:
+    """Return the file of internal figures that a run left in its work folder, if it did."""
+    file = _job(path, None).work / INTERNAL
+    return file if file.exists() else None
 
 
 def publish(path: Path) -> Release:
@@ -241,18 +246,48 @@ def _published(job: Job, ledger: Ledger) -> bool:
 
 
 @dataclass(frozen=True)
-class Task:
-    """What is checked and reserved, and whether it was drawn and committed before."""
+class Ready:
+    """What is checked and may be reserved."""
 
     census: Census
     mechanism: Mechanism
     rng: Randomness
     specification: Specification
+
+
+@dataclass(frozen=True)
+class Task(Ready):
+    """What is reserved, and whether it was drawn and committed before."""
+
     committed: bool
 
 
-def _prepare(job: Job, ledger: Ledger, say: Progress) -> Task:
-    """Check everything that can be refused, then reserve."""
+def _begin(job: Job, fresh: bool, say: Progress) -> tuple[Ledger, Task]:
+    """Check and reserve a new run; if that fails before anything is reserved, leave nothing behind.
+
+    A reservation that fails otherwise than by a refusal may have been entered all the same, and
+    the work folder names the run that can use it: then it stays.
+    """
+    begun = reserving = False
+    try:
+        state = begin(job.work, _state(job))
+        begun = True
+        ledger = _ledger(job, state)
+        ready = _prepare(job, say)
+        reserving = True
+        return ledger, _reserve(ledger, ready, say)
+    except Exception as error:
+        if isinstance(error, BadInput) or not reserving:
+            if fresh:
+                shutil.rmtree(job.work)
+            elif begun:  # an empty folder was there before us
+                remove_folder(job.work / "spill")
+                (job.work / FILE).unlink()
+        raise
+
+
+def _prepare(job: Job, say: Progress) -> Ready:
+    """Check everything that can be refused."""
     remove_folder(job.work / "spill")
     say(0.1, "opening the census")
     census, made = job.open(spill=job.work)
@@ -263,10 +298,16 @@ def _prepare(job: Job, ledger: Ledger, say: Progress) -> Task:
     if job.out.exists() and any(job.out.iterdir()):
         raise BadInput(f"{job.out.name} is not empty. Choose another folder or delete it.")
     _count_trial(job)
-    say(0.2, "reserving")
+    say(0.2, "computing the promise")
     specification = made.specify(made.facts(census))
-    committed = ledger.reserve(specification) is not None
-    return Task(census, made, rng, specification, committed)
+    return Ready(census, made, rng, specification)
+
+
+def _reserve(ledger: Ledger, ready: Ready, say: Progress) -> Task:
+    """Reserve the draw, or raise before anything is drawn."""
+    say(0.24, "reserving")
+    committed = ledger.reserve(ready.specification) is not None
+    return Task(ready.census, ready.mechanism, ready.rng, ready.specification, committed)
 
 
 def _draw_once(job: Job, ledger: Ledger, task: Task, say: Progress) -> None:

@@ -119,6 +119,9 @@ class Specification(Strict):
         lines += [
             f"{one.describe()} (fixed by what is compared)" for one in self.hidden_invariants()
         ]
+        if isinstance(self.budget.amount, NoFiniteBudget):
+            # What follows would speak of a promise that is not made.
+            return (*lines, "everything else: no finite budget exists, so nothing is promised")
         if self.domain.stage != "raw":
             steps = ", ".join(self.domain.steps) or "editing and imputation"
             lines.append(f"data before this point ({steps}): promised only with a stability factor")

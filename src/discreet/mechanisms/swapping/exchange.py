@@ -18,12 +18,13 @@ import numpy as np
 from pydantic import model_validator
 
 from discreet.census import Census, Schema
-from discreet.config import Strict, suggest
-from discreet.engine import Engine
+from discreet.config import Strict
+from discreet.engine import Engine, Frame
 from discreet.errors import BadInput
 from discreet.files import write_json
 from discreet.mechanisms.domain import domain_of
 from discreet.mechanisms.microdata import write_microdata
+from discreet.mechanisms.swapping.fields import check_columns, check_level
 from discreet.mechanisms.swapping.geometry import check_points
 from discreet.mechanisms.swapping.households import (
     Households,
@@ -49,9 +50,6 @@ from discreet.spec import (
 
 #: Rows looked at first to see whether anybody has a partner.
 SOME_ROWS = 10_000
-
-#: What `method` says of a method that is our own.
-OUR_METHOD = "our reconstruction"
 
 
 class PairSwapping(Strict):
@@ -112,9 +110,14 @@ class PairSwapping(Strict):
         """Return in words which method this is, for the specification."""
 
     @property
+    @abstractmethod
     def ours(self) -> bool:
         """Whether the method is our own: what others published is not about it."""
-        return OUR_METHOD in self.method()
+
+    @property
+    def exception(self) -> str:
+        """Return in words which households never move, to be added to a message."""
+        return ""
 
     def also_exact(self) -> tuple[str, ...]:
         """Return in words what stays exact beside the invariants, if no table can say it."""
@@ -154,12 +157,13 @@ class PairSwapping(Strict):
         if not possible:
             strata, possible = self._strata(census, None)
         if not strata:
-            raise BadInput(f"{self.name}: the census has no occupied unit.")
+            raise BadInput(f"{self.name}: the census has no occupied unit{self.exception}.")
         if not possible:
             raise BadInput(
                 f"{self.name}: no household has a possible partner. Households of one "
-                f"{self.within} that agree on the matching columns all lie in one {self.leave}. "
-                f"Match on fewer columns, or choose a smaller area to leave."
+                f"{self.within} that agree on the matching columns all lie in one "
+                f"{self.leave}{self.exception}. Match on fewer columns, or choose a smaller area "
+                f"to leave."
             )
         self._check_rate(census)
 
@@ -168,24 +172,48 @@ class PairSwapping(Strict):
         """Whether no more pairs are made than the rate allows."""
         return True
 
+    def targets_possible(self, households: int) -> bool:
+        """Whether somebody may be chosen as a target among so many households of an area."""
+        return True
+
     def _check_rate(self, census: Census) -> None:
-        """Refuse a rate that would release the census as it is."""
+        """Refuse a rate, or chances, that would release the census as it is."""
         occupied = {"kind": list(census.schema.kinds.occupied)}
-        sizes = census.frame("units", [self.within], where=occupied).group_by(self.within)
-        largest = sizes.agg(households=nw.len()).select(most=nw.col("households").max())
-        if self.capped and self.rate * int(census.engine.rows(largest)[0][0]) < 2:
+        areas = census.frame("units", [self.within], where=occupied).group_by(self.within)
+        counted = areas.agg(households=nw.len()).select("households")
+        sizes = [int(row[0]) for row in census.engine.rows(counted)]
+        if self.capped and self.rate * max(sizes) < 2:
             raise BadInput(
                 f"{self.name}: at this rate no {self.within} may swap a single pair, and the "
                 f"census would be released as it is. Choose a larger rate."
             )
+        if not any(self.targets_possible(size) for size in sizes):
+            raise BadInput(
+                f"{self.name}: by these parameters no household can be chosen to be swapped, and "
+                f"the census would be released as it is. Give some tier with households a chance."
+            )
+
+    def movable(self, census: Census) -> Frame:
+        """Return `within`, `leave` and `match` of households that may move, and `target`.
+
+        `target` is 1 for those that may also be chosen first, else 0.
+        """
+        occupied = {"kind": list(census.schema.kinds.occupied)}
+        columns = [self.within, self.leave, *self.match]
+        units = census.frame("units", columns, where=occupied)
+        return units.with_columns(target=nw.lit(1))
 
     def _strata(self, census: Census, rows: int | None) -> tuple[int, int]:
-        """Count the strata among some rows, and those that lie in more than one area."""
-        occupied = {"kind": list(census.schema.kinds.occupied)}
-        units = census.frame("units", [self.within, self.leave, *self.match], where=occupied)
+        """Count the strata among some rows, and those in which somebody can be swapped."""
+        units = self.movable(census)
         areas = (units if rows is None else units.head(rows)).group_by(self.within, *self.match)
-        spread = areas.agg(one=nw.col(self.leave).min(), other=nw.col(self.leave).max())
-        several = nw.when(nw.col("one") != nw.col("other")).then(1).otherwise(0).sum()
+        spread = areas.agg(
+            one=nw.col(self.leave).min(),
+            other=nw.col(self.leave).max(),
+            targets=nw.col("target").max(),
+        )
+        met = (nw.col("one") != nw.col("other")) & (nw.col("targets") > 0)
+        several = nw.when(met).then(1).otherwise(0).sum()
         counts = spread.select(strata=nw.len(), possible=several)
         strata, possible = census.engine.rows(counts)[0]
         return int(strata), int(possible or 0)
@@ -252,7 +280,7 @@ class PairSwapping(Strict):
             swap = self.swap(census, households, rng, threads)
             changed = np.flatnonzero(swap.partner != np.arange(households.size))
             moved.append((households.unit_id[changed], households.place[swap.partner[changed]]))
-            tally.add(households, swap.partner, swap.targets, swap.without_partner)
+            tally.add(households, swap)
             notes.update(swap.notes)
         unit_id, place = (np.concatenate(parts) for parts in zip(*moved, strict=True))
         frame = engine.from_numpy({"unit_id": unit_id, "place": place})
@@ -269,19 +297,3 @@ class PairSwapping(Strict):
     def outcome(self, released: Census) -> Counts:
         """Return how often each (block, record) occurs in a data set."""
         return frozenset(records_by_block(released).items())
-
-
-def check_level(field: str, level: str, allowed: list[str]) -> None:
-    """Refuse a level of the spine that is not among those allowed."""
-    if level not in allowed:
-        raise ValueError(f"{field} must be one of the levels {', '.join(allowed)}")
-
-
-def check_columns(field: str, columns: tuple[str, ...], schema: Schema) -> None:
-    """Refuse columns that units do not have, or that are named twice."""
-    for column in columns:
-        if schema.home(column, "units") != "units":
-            known = {*schema.units, *schema.computed_units}
-            raise ValueError(f"{field}: units have no column '{column}'.{suggest(column, known)}")
-    if len(set(columns)) != len(columns):
-        raise ValueError(f"{field} names a column twice")

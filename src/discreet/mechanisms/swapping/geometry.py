@@ -146,9 +146,13 @@ def on_sphere(latitude: Floats, longitude: Floats) -> Floats:
 
 def kilometres(places: Places, one: Integers, other: Integers) -> Floats:
     """Return great-circle distances between two lists of blocks."""
-    latitude, longitude = points_of(places, np.concatenate([one, other]))
-    sphere = on_sphere(latitude, longitude)
-    chord = np.sqrt(((sphere[one] - sphere[other]) ** 2).sum(axis=1))
+    return between(*points_of(places, np.concatenate([one, other])), one, other)
+
+
+def between(latitude: Floats, longitude: Floats, one: Integers, other: Integers) -> Floats:
+    """Return great-circle distances in kilometres between two lists of points."""
+    here, there = (on_sphere(latitude[rows], longitude[rows]) for rows in (one, other))
+    chord = np.sqrt(((here - there) ** 2).sum(axis=1))
     arc: Floats = 2 * np.arcsin(np.minimum(chord / 2, 1.0))
     return EARTH_KM * arc
 

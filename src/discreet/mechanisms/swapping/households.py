@@ -79,13 +79,15 @@ class Swap:
     """Who trades places with whom: `partner[h]` is h where a household stays.
 
     `targets` were chosen to be swapped; those in `without_partner` were, but found nobody.
-    `notes` counts what a method did beside that, for the internal report.
+    `notes` counts what a method did beside that, for the internal report. `stay` marks
+    households that may not move whatever is drawn; None: there are none.
     """
 
     partner: Integers
     targets: Integers
     without_partner: Integers
     notes: Mapping[str, int] = field(default_factory=dict)
+    stay: NDArray[np.bool_] | None = None
 
 
 def read_places(
@@ -123,6 +125,22 @@ def need_points(census: Census) -> None:
                 f"geography.{column} is missing: partners are chosen by distance, so every block "
                 f"needs a latitude and a longitude. Add both to the geography."
             )
+
+
+def points_by_number(
+    census: Census, numbered: Frame, number: str
+) -> tuple[Floats | None, Floats | None]:
+    """Return where blocks are in the order of a number given to them, which begins at 1.
+
+    None where the geography has no points at all, not a number where it lacks one.
+    """
+    engine, block = census.engine, census.schema.block
+    if not set(POINT) <= set(census.geography.collect_schema().names()):
+        return None, None
+    rows = numbered.select(block, number).join(census.geography, on=block, how="inner")
+    told = {name: f"coalesce({name}::double, 'nan'::double)" for name in POINT}
+    arrays = engine.to_numpy(engine.project(rows, {number: number, **told}).sort(number))
+    return arrays["latitude"], arrays["longitude"]
 
 
 def batches(census: Census, places: Places, most: int = MOST_HOUSEHOLDS) -> Iterator[list[str]]:

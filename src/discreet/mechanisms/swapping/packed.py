@@ -9,8 +9,6 @@ check.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,15 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.census import Census, unit_columns
-from discreet.engine import Engine, Frame
+from discreet.engine import Engine
 from discreet.errors import DiscreetError
 from discreet.mechanisms.microdata import write_places
 from discreet.mechanisms.swapping.kernel import permute_strata
+from discreet.mechanisms.swapping.moves import Moves
 from discreet.mechanisms.swapping.numbering import find_in
+from discreet.mechanisms.swapping.packed_places import Batch, Blocks, batches_of_blocks
 from discreet.mechanisms.swapping.packing import Packing, packing_of
 from discreet.mechanisms.swapping.strata import Swapped
 from discreet.noise import Randomness, key_of
-from discreet.spec import WHOLE
 
 Integers = NDArray[np.int64]
 
@@ -38,10 +37,16 @@ MOST_UNITS = 4_000_000
 
 
 def fits(census: Census, swapped: Swapped) -> bool:
-    """Tell whether a census can be worked this way: units alone, and only their block moves."""
+    """Tell whether a census can be worked this way: units alone, and only their block moves.
+
+    Every value must have a code; that takes a look at all units.
+    """
     if census.persons is not None or swapped.swap != (census.schema.block,):
         return False
-    return packing_of(census) is not None
+    packing = packing_of(census)
+    # A census may keep a value outside its code list, waived for a reason. It has no number,
+    # so it takes the general way: what is found here must not be found after the charge.
+    return packing is not None and packing.holds(census)
 
 
 def permute_packed(
@@ -52,14 +57,15 @@ def permute_packed(
     folder: Path,
     threads: int = 1,
     most_units: int = MOST_UNITS,
-) -> dict[str, int]:
-    """Permute blocks in each stratum, write the microdata, and count what moved."""
+) -> Moves:
+    """Permute blocks in each stratum, write the microdata, and tell what moved."""
     packing = packing_of(census)
     if packing is None:  # `fits` said otherwise
         raise DiscreetError("these units cannot be packed into numbers.")
-    draw = _Draw(rate, rng, threads, dict.fromkeys(("records", "selected", "changed"), 0))
-    places = _Places.of(census, swapped)
-    batches = list(_batches(census, places, most_units))
+    units = int(census.engine.rows(census.table("units").select(n=nw.len()))[0][0])
+    draw = _Draw(rate, rng, threads, Moves(rate, units))
+    places = Blocks.of(census, swapped)
+    batches = list(batches_of_blocks(census, places, units, most_units))
     writer, written = Engine(threads=threads), 0
     # One batch is written while the next one is read and permuted.
     with ThreadPoolExecutor(1) as pool:
@@ -78,15 +84,15 @@ def permute_packed(
             writing.result()
     writer.close()
     write_places(census, folder / "microdata")
-    return draw.counts
+    return draw.moves
 
 
 def _work_batch(
     census: Census,
     swapped: Swapped,
     packing: Packing,
-    places: _Places,
-    batch: _Batch,
+    places: Blocks,
+    batch: Batch,
     draw: _Draw,
 ) -> _Sheet:
     """Return the units of a batch after swapping, in the order of their values."""
@@ -104,94 +110,10 @@ def _work_batch(
     return _Sheet(place - first, released, blocks, codes[np.argsort(book.released)])
 
 
-# -- places, in batches of whole areas --------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Places:
-    """All blocks, numbered from 0 in the order in which they are released."""
-
-    frame: Frame
-    #: By number: where a stratum lists the block, and the area of `within` it lies in.
-    listed: Integers
-    area: Integers
-    #: What the label of a stratum in each area of `within` begins with.
-    prefix: list[str]
-
-    @classmethod
-    def of(cls, census: Census, swapped: Swapped) -> _Places:
-        engine, block = census.engine, census.schema.block
-        whole = swapped.within == WHOLE
-        top = nw.lit("") if whole else nw.col(census.schema.levels[0])
-        area = nw.lit("") if whole else nw.col(swapped.within)
-        rows = census.geography.select(
-            nw.col(block), top.cast(nw.String).alias("_top"), area.cast(nw.String).alias("_area")
-        )
-        # The general way orders blocks by a text that begins with their length.
-        rows = engine.fingerprint(rows, [block], "_text")
-        rows = engine.number_rows(rows, ["_text"], "_listed")
-        frame = engine.sort_and_number(
-            rows.select(block, "_top", "_area", "_listed"), [block], "_n"
-        )
-        areas = sorted(row[0] for row in engine.rows(frame.select("_area").unique()))
-        numbers = engine.from_numpy(
-            {"_area": np.array(areas, dtype=object), "_number": np.arange(len(areas))}
-        )
-        arrays = engine.to_numpy(
-            frame.join(numbers, on="_area", how="inner")
-            .select("_n", "_listed", "_number")
-            .sort("_n")
-        )
-        prefix = [""] if whole else [f"{len(code)}:{code}" for code in areas]
-        return cls(frame, arrays["_listed"] - 1, arrays["_number"], prefix)
-
-    def codes(self, census: Census, first: int, last: int) -> NDArray[np.object_]:
-        """Return the codes of the blocks numbered `first` to `last`."""
-        inside = self.frame.filter((nw.col("_n") > first) & (nw.col("_n") <= last + 1))
-        listed = census.engine.to_numpy(inside.select("_n", census.schema.block).sort("_n"))
-        return listed[census.schema.block]
-
-
-@dataclass(frozen=True)
-class _Batch:
-    """Blocks whose units trade among themselves, and the codes between which they lie."""
-
-    tops: list[str]
-    low: str
-    high: str
-    #: Whether units of other blocks may lie between the two codes.
-    mixed: bool
-
-
-def _batches(census: Census, places: _Places, most_units: int) -> Iterator[_Batch]:
-    """Yield whole areas of the top level, together of about `most_units` units or one area.
-
-    How many units an area has is guessed from its number of blocks; only the size of a
-    batch depends on the guess.
-    """
-    engine, block = census.engine, census.schema.block
-    units = int(engine.rows(census.table("units").select(n=nw.len()))[0][0])
-    tops = places.frame.group_by("_top").agg(
-        _blocks=nw.len(), _low=nw.col(block).min(), _high=nw.col(block).max()
-    )
-    areas = engine.rows(tops.select("_top", "_blocks", "_low", "_high").sort("_low", "_top"))
-    share = units / max(sum(area[1] for area in areas), 1)
-    mixed = any(after[2] <= before[3] for before, after in itertools.pairwise(areas))
-    start = 0
-    while start < len(areas):
-        stop, size = start + 1, areas[start][1] * share
-        while stop < len(areas) and size + areas[stop][1] * share <= most_units:
-            size += areas[stop][1] * share
-            stop += 1
-        group = areas[start:stop]
-        yield _Batch([a[0] for a in group], group[0][2], max(a[3] for a in group), mixed)
-        start = stop
-
-
 # -- units as numbers -------------------------------------------------------------------------
 
 
-def _read(census: Census, packing: Packing, places: _Places, batch: _Batch) -> dict[str, Integers]:
+def _read(census: Census, packing: Packing, places: Blocks, batch: Batch) -> dict[str, Integers]:
     """Return `_place` and `_code` of every unit of a batch."""
     engine, block = census.engine, census.schema.block
     # A range of codes skips most of a file that is sorted by block, as files usually are.
@@ -245,16 +167,16 @@ class _Book:
 
 @dataclass(frozen=True)
 class _Draw:
-    """How strata are permuted, and the figures that add up over batches."""
+    """How strata are permuted, and what moved in all batches."""
 
     rate: Fraction
     rng: Randomness
     threads: int
-    counts: dict[str, int]
+    moves: Moves
 
 
 def _trade(
-    places: _Places, book: _Book, place: Integers, record: Integers, draw: _Draw
+    places: Blocks, book: _Book, place: Integers, record: Integers, draw: _Draw
 ) -> tuple[Integers, Integers]:
     """Return place and record of every swapped unit after its stratum was permuted."""
     stratum = places.area[place] * len(book.labels) + book.match[record]
@@ -265,10 +187,13 @@ def _trade(
     labels = [places.prefix[area] + book.labels[match] for area, match in names]
     source = permute_strata(offsets, key_of(labels), draw.rate, draw.rng, threads=draw.threads)
     received = listed[source]
-    draw.counts["records"] += source.size
-    draw.counts["selected"] += int((source != np.arange(source.size)).sum())
-    draw.counts["changed"] += int((received != listed).sum())
-    return np.argsort(places.listed)[received], np.argsort(book.listed)[ranked]
+    numbers = np.argsort(places.listed)
+    if starts.size:
+        alike = np.minimum.reduceat(ranked, starts) == np.maximum.reduceat(ranked, starts)
+        changed = draw.moves.add(offsets, source, listed, alike)
+        before, after = numbers[listed[changed]], numbers[received[changed]]
+        draw.moves.measure(places.latitude, places.longitude, before, after)
+    return numbers[received], np.argsort(book.listed)[ranked]
 
 
 def _sorted(*columns: Integers) -> tuple[Integers, ...]:

@@ -72,6 +72,12 @@ class Packing:
             radix *= column.size
         return f"coalesce({' + '.join(terms)}, -1)" if terms else "0"
 
+    def holds(self, census: Census) -> bool:
+        """Tell whether every value of the units has a code, so that all can be packed."""
+        codes = census.engine.project(census.table("units"), {"_code": self.sql()})
+        wrong = codes.filter(nw.col("_code") < 0).select(rows=nw.len())
+        return not census.engine.rows(wrong)[0][0]
+
     def check(self, codes: Integers) -> None:
         """Refuse rows with a value that its column may not have."""
         wrong = int((codes < 0).sum())

@@ -22,12 +22,24 @@ from discreet.census import Census, Schema, made_from
 from discreet.config import Strict, suggest
 from discreet.engine import Engine, Frame
 from discreet.errors import BadInput
-from discreet.files import write_json
+from discreet.files import read_yaml, write_json
 from discreet.mechanisms.domain import domain_of
 from discreet.mechanisms.swapping.packed import fits, permute_packed
 from discreet.mechanisms.swapping.permutation_law import Outcome, law_of
+from discreet.mechanisms.swapping.promise import (
+    CONDITIONS,
+    MEANING_OF_RATE,
+    PERMUTATION,
+    permutation_invariants,
+)
 from discreet.mechanisms.swapping.saturated import write_saturated
-from discreet.mechanisms.swapping.strata import Swapped, permute, strata, write_down
+from discreet.mechanisms.swapping.strata import (
+    Swapped,
+    kinds_of_strata,
+    permute,
+    strata,
+    write_down,
+)
 from discreet.noise import Randomness
 from discreet.spec import (
     MULTIPLICATIVE,
@@ -37,7 +49,6 @@ from discreet.spec import (
     InputPremetric,
     Invariant,
     LogRational,
-    MarginalTable,
     Multiverse,
     Rational,
     Specification,
@@ -48,10 +59,11 @@ from discreet.spec import (
 #: Above this, a rate does not fit the exact comparison with random bits.
 LARGEST_DENOMINATOR = 2**62
 
-CONDITIONS = (
-    "upper bound in the universe of these data, given exact publication of the listed statistics",
-    "valid only if the rate and the variables were fixed without looking at these data",
-)
+#: Rows looked at first to see whether anything can change.
+SOME_ROWS = 10_000
+
+#: Of a draw: what to expect of it by rate and invariants, which anybody may know.
+EXPECTED = "expected.json"
 
 
 class PermutationSwapping(Strict):
@@ -150,18 +162,42 @@ class PermutationSwapping(Strict):
     # -- what is promised -------------------------------------------------------------
 
     def check(self, census: Census) -> None:
-        """Refuse a census without units, or whose persons do not name theirs."""
+        """Refuse a census whose persons do not name their units, or that nothing can change."""
         if census.persons is not None and not census.linked:
             raise BadInput(
                 "permutation-swapping moves records of units with their members, but persons of "
                 "this census have no link to units."
             )
         if self.records == "persons" and census.persons is None:
-            raise BadInput("permutation-swapping of persons: this census has no persons.")
-        listed = strata(census, self._swapped_records())
-        if not census.engine.rows(listed.select(n=nw.len()))[0][0]:
-            what = "occupied unit" if self.records == "units" else "person"
-            raise BadInput(f"permutation-swapping: the census has no {what} to swap.")
+            raise BadInput(
+                f"permutation-swapping of persons ({', '.join(self.swapped)}): this census has no "
+                f"persons table. Add persons.parquet, or swap units."
+            )
+        self._check_strata(census)
+
+    def _check_strata(self, census: Census) -> None:
+        """Refuse a census that no permutation can change: it would be released as it is."""
+        swapped, what = self._swapped_records(), self.records
+        # A look at some rows is enough for any census in which many can trade.
+        strata, several, differing = kinds_of_strata(census, swapped, SOME_ROWS)
+        if not differing:
+            strata, several, differing = kinds_of_strata(census, swapped, None)
+        told = ", ".join(swapped.stratum_columns) or "nothing"
+        if not strata:
+            one = "occupied unit" if what == "units" else "person"
+            raise BadInput(f"{self.name}: the census has no {one} to swap.")
+        if not several:
+            raise BadInput(
+                f"{self.name}: all {what} are alone in their stratum ({told}), so none can be "
+                f"swapped and the census would be released as it is. Match on fewer columns, or "
+                f"swap within a larger area."
+            )
+        if not differing:
+            raise BadInput(
+                f"{self.name}: in every stratum ({told}) all {what} have the same "
+                f"{', '.join(self.swapped)}, so nothing can change and the census would be "
+                f"released as it is. Match on fewer columns, or swap within a larger area."
+            )
 
     def facts(self, census: Census) -> dict[str, int]:
         """Return invariant counts: records, strata, and the size of the largest stratum."""
@@ -194,7 +230,7 @@ class PermutationSwapping(Strict):
         )
         return Specification(
             domain=domain_of(self.census_schema),
-            multiverse=Multiverse(invariants=self._invariants()),
+            multiverse=Multiverse(invariants=self._invariants),
             input_premetric=premetric,
             output_premetric=MULTIPLICATIVE,
             budget=Budget(
@@ -206,47 +242,22 @@ class PermutationSwapping(Strict):
             ),
         )
 
+    @property
     def _invariants(self) -> tuple[Invariant, ...]:
-        """Return the margins that swapping keeps, and whatever it does not touch.
+        return permutation_invariants(self.census_schema, self._swapped_records())
 
-        Counts by matching and holding variables, and by matching and swapping variables
-        (Bailie, Gong and Meng, Proposition 4).
-        """
-        kinds, block = self.census_schema.kinds, self.census_schema.block
-        moves = block in self.swapped
-        others = tuple(column for column in self.swapped if column != block)
-        of_units = self.records == "units"
-        where = {"kind": list(kinds.occupied)} if of_units else {}
-        what = "household records by stratum" if moves else "records without what is swapped"
-        held = MarginalTable(
-            name=what,
-            of="units",
-            where=where,
-            by=self.match if of_units else (),
-            level=self.within if moves else block,
-            whole_record=True,
-            without=others if of_units else tuple(f"persons.{column}" for column in others),
-        )
-        level = block if moves else self.within
-        noun = "households" if of_units else "persons"
-        traded = MarginalTable(
-            name=f"{noun} by matching variables and {', '.join(self.swapped)}",
-            of=self.records,
-            where=where,
-            by=(*self.match, *others),
-            level=level,
-        )
-        fixed = [*kinds.vacant, *kinds.collective] if of_units else []
-        if not fixed:
-            return (held, traded)
-        stays = MarginalTable(
-            name="vacant units and collective quarters with their residents",
-            of="units",
-            where={"kind": fixed},
-            level=block,
-            whole_record=True,
-        )
-        return (held, traded, stays)
+    def public_facts(self) -> dict[str, Any]:
+        """Return what may be told of a swap to anybody: nothing here depends on the data."""
+        return {
+            "method": PERMUTATION,
+            "rate": str(self.rate),
+            "meaning_of_rate": MEANING_OF_RATE,
+            "records": self.records,
+            "swapped": list(self.swapped),
+            "matched": list(self.match),
+            "within": self.within,
+            "exact": [invariant.describe() for invariant in self._invariants],
+        }
 
     # -- what is done -----------------------------------------------------------------
 
@@ -268,12 +279,14 @@ class PermutationSwapping(Strict):
         """Swap, and write the protected microdata; who was swapped is not kept."""
         swapped = self._swapped_records()
         way = permute_packed if fits(census, swapped) else permute
-        realised = way(census, swapped, self.rate, rng, folder, threads)
-        write_json(folder / "internal.json", realised, 0o600)
+        moves = way(census, swapped, self.rate, rng, folder, threads)
+        write_json(folder / "internal.json", moves.report(), 0o600)
+        write_json(folder / EXPECTED, moves.expected(), 0o600)
 
     def publish(self, folder: Path, out: Path, engine: Engine) -> None:
-        """Copy the protected microdata, final when they were drawn, and tabulate them."""
+        """Copy the protected microdata, final when they were drawn, tell of them, tabulate them."""
         shutil.copytree(folder / "microdata", out / "microdata")
+        write_json(out / "swap.json", {**self.public_facts(), **read_yaml(folder / EXPECTED)})
         if self.table is not None:
             released = Census.open(out / "microdata", engine)
             write_saturated(released, self._swapped_records(), self.table, out / "tables")

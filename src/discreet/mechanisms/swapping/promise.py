@@ -1,10 +1,11 @@
-"""What a swap of pairs promises: what stays exact, and that no finite budget exists."""
+"""What swaps promise: what stays exact, and of pairs that no finite budget exists."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from discreet.census import Schema
+from discreet.mechanisms.swapping.strata import Swapped
 from discreet.spec import Budget, Invariant, MarginalTable, NoFiniteBudget
 
 REASON = (
@@ -17,6 +18,18 @@ PUBLISHED = "Bailie, Gong and Meng, on the disjoint pairwise swapping of the 201
 OURS = (
     "ours: the argument of Bailie, Gong and Meng on disjoint pairwise swapping, with a witness on "
     "tiny universes by the exact verifier"
+)
+
+#: Of permutation swapping: what it is, what its rate means, and when its budget holds.
+PERMUTATION = "Permutation Swapping Algorithm (Bailie, Gong and Meng, Algorithm 1)"
+MEANING_OF_RATE = (
+    "probability of selecting a record; a record alone in its stratum is never selected, and where "
+    "exactly one record of a stratum is, its selection is repeated"
+)
+
+CONDITIONS = (
+    "upper bound in the universe of these data, given exact publication of the listed statistics",
+    "valid only if the rate and the variables were fixed without looking at these data",
 )
 
 
@@ -68,3 +81,46 @@ def swap_invariants(schema: Schema, match: tuple[str, ...], within: str) -> tupl
         whole_record=True,
     )
     return (*swapped, stays) if fixed else swapped
+
+
+def permutation_invariants(schema: Schema, swapped: Swapped) -> tuple[Invariant, ...]:
+    """Return the margins that permutation swapping keeps, and whatever it does not touch.
+
+    Counts by matching and holding variables, and by matching and swapping variables
+    (Bailie, Gong and Meng, Proposition 4).
+    """
+    kinds, block = schema.kinds, schema.block
+    moves = block in swapped.swap
+    others = tuple(column for column in swapped.swap if column != block)
+    of_units = swapped.records == "units"
+    where = {"kind": list(kinds.occupied)} if of_units else {}
+    what = "household records by stratum" if moves else "records without what is swapped"
+    held = MarginalTable(
+        name=what,
+        of="units",
+        where=where,
+        by=swapped.match if of_units else (),
+        level=swapped.within if moves else block,
+        whole_record=True,
+        without=others if of_units else tuple(f"persons.{column}" for column in others),
+    )
+    level = block if moves else swapped.within
+    noun = "households" if of_units else "persons"
+    traded = MarginalTable(
+        name=f"{noun} by matching variables and {', '.join(swapped.swap)}",
+        of=swapped.records,
+        where=where,
+        by=(*swapped.match, *others),
+        level=level,
+    )
+    fixed = [*kinds.vacant, *kinds.collective] if of_units else []
+    if not fixed:
+        return (held, traded)
+    stays = MarginalTable(
+        name="vacant units and collective quarters with their residents",
+        of="units",
+        where={"kind": fixed},
+        level=block,
+        whole_record=True,
+    )
+    return (held, traded, stays)

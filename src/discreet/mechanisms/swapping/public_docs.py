@@ -20,15 +20,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
+import narwhals as nw
 import numpy as np
 from pydantic import Field, model_validator
 
 from discreet.census import Census
 from discreet.config import suggest
-from discreet.engine import Engine
+from discreet.engine import Engine, Frame
 from discreet.files import read_yaml, write_yaml
 from discreet.mechanisms.swapping import factors
-from discreet.mechanisms.swapping.exchange import check_columns, check_level
+from discreet.mechanisms.swapping.fields import check_columns, check_level
 from discreet.mechanisms.swapping.households import Households, Swap
 from discreet.mechanisms.swapping.listed import ListedSwapping, pairs_allowed
 from discreet.mechanisms.swapping.listed_law import public_docs_law
@@ -123,10 +124,40 @@ class PublicDocs2010(ListedSwapping):
 
     def method(self) -> str:
         """Return which method this is, and which it is not."""
+        own = f"; with own decisions: {', '.join(self.own_decisions)}" if self.ours else ""
         return (
             f"household swapping of the 2010 census {ORIGIN} (Bailie, Gong and Meng, appendix C); "
-            f"formulas and values of the factors are ours; households imputed wholly stay"
+            f"formulas and values of the factors are ours; households imputed wholly stay{own}"
         )
+
+    @property
+    def own_decisions(self) -> tuple[str, ...]:
+        """Return what the documents do say and the parameters say otherwise."""
+        fields = type(self).model_fields
+        told = [name for name in ("within", "leave") if getattr(self, name) != fields[name].default]
+        return tuple(["match"] * (set(self.match) != set(fields["match"].default)) + told)
+
+    @property
+    def ours(self) -> bool:
+        """Whether the method is no longer what is told of the 2010 census."""
+        return bool(self.own_decisions)
+
+    @property
+    def exception(self) -> str:
+        """Return that some households never move."""
+        return ", apart from households imputed wholly (or, as targets, in blocks imputed too much)"
+
+    def movable(self, census: Census) -> Frame:
+        """Return households that are not imputed wholly; targets are in blocks imputed little."""
+        schema, size, members = census.schema, nw.col(self.persons), nw.col("members")
+        columns = [schema.block, self.within, self.leave, *self.match]
+        units = factors.unit_imputation(census, columns, self.persons, self.imputed)
+        target = nw.lit(1)
+        if self.most_imputed is not None:
+            share = members.sum().over(schema.block) / size.sum().over(schema.block)
+            target = nw.when(share > float(self.most_imputed)).then(0).otherwise(1)
+        movable = units.with_columns(target=target).filter(nw.col("wholly") == 0)
+        return movable.select(*dict.fromkeys([self.within, self.leave, *self.match]), "target")
 
     def also_exact(self) -> tuple[str, ...]:
         """Return that households imputed wholly stay; no column of units tells who they are."""

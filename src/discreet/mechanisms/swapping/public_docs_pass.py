@@ -62,7 +62,7 @@ def pair(prepared: Prepared, rng: Randomness, replicate: int = 0) -> Swap:
     partner = np.arange(households.size)
     partner[found.targets], partner[found.partners] = found.partners, found.targets
     notes = _notes(prepared, selected, found.targets, found.partners, free)
-    return Swap(partner, found.targets, found.alone, notes)
+    return Swap(partner, found.targets, found.alone, notes, prepared.imputation.wholly)
 
 
 def draw_order(prepared: Prepared, area: Integers, rng: Randomness, replicate: int = 0) -> Integers:

@@ -30,7 +30,7 @@ from pydantic import Field, model_validator
 from discreet.census import Census, Schema
 from discreet.config import suggest
 from discreet.mechanisms.swapping import anonymity
-from discreet.mechanisms.swapping.exchange import OUR_METHOD, check_level
+from discreet.mechanisms.swapping.fields import check_level
 from discreet.mechanisms.swapping.households import Households, Swap
 from discreet.mechanisms.swapping.listed import ListedSwapping, pairs_allowed
 from discreet.mechanisms.swapping.listed_law import record_law
@@ -137,9 +137,14 @@ class RecordSwapping(ListedSwapping):
     def method(self) -> str:
         """Return which method this is."""
         return (
-            f"targeted record swapping in the manner of sdcMicro, not its program: {OUR_METHOD} "
-            f"from its documentation"
+            "targeted record swapping in the manner of sdcMicro, not its program: our "
+            "reconstruction from its documentation"
         )
+
+    @property
+    def ours(self) -> bool:
+        """Return yes: the documentation says what is done, not how."""
+        return True
 
     def columns(self) -> tuple[str, ...]:
         """Return the columns of units in profiles and risk variables."""

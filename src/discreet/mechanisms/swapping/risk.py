@@ -13,10 +13,12 @@ from fractions import Fraction
 from math import ceil
 from typing import Literal
 
+import narwhals as nw
 import numpy as np
 
+from discreet.census import Census
 from discreet.config import Strict
-from discreet.mechanisms.swapping.households import Households
+from discreet.mechanisms.swapping.households import Households, Places
 from discreet.mechanisms.swapping.numbering import (
     Integers,
     numbered,
@@ -77,6 +79,18 @@ def rank(households: Households, frequency: Integers, persons: Integers | None) 
     key, span = packed(keys)
     order = sort_keys(key, span)
     return Risk(order, np.append(run_starts(key[order]), order.size))
+
+
+def persons_in_blocks(census: Census, places: Places, persons: str) -> Integers:
+    """Return the number of persons of each block, those of collective quarters included."""
+    block = census.schema.block
+    units = census.frame("units", [block, persons])
+    sums = units.group_by(block).agg(persons=nw.col(persons).sum().cast(nw.Int64))
+    joined = sums.join(places.frame, on=block, how="inner").select("place", "persons")
+    arrays = census.engine.to_numpy(joined)
+    counted = np.zeros(next(iter(places.areas.values())).size, dtype=np.int64)
+    counted[arrays["place"]] = arrays["persons"]
+    return counted
 
 
 def tier_sizes(

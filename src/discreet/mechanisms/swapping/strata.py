@@ -13,7 +13,9 @@ import numpy as np
 from discreet.census import Census, person_columns, unit_columns, unit_records
 from discreet.engine import Frame
 from discreet.mechanisms.microdata import with_values, write_records
+from discreet.mechanisms.swapping.households import points_by_number
 from discreet.mechanisms.swapping.kernel import permute_strata
+from discreet.mechanisms.swapping.moves import Moves
 from discreet.mechanisms.swapping.permutation_law import Position, Written
 from discreet.noise import Randomness, key_of
 from discreet.spec import WHOLE
@@ -57,6 +59,13 @@ class Swapped:
             return {}
         return {"kind": list(census.schema.kinds.occupied)}
 
+    def values(self, census: Census) -> Frame:
+        """Return `_label` (of the stratum) and `_value` of every record, and nothing else."""
+        columns = dict.fromkeys([*self.stratum_columns, *self.swap])
+        rows = census.frame(self.records, columns, where=self.where(census))
+        rows = census.engine.fingerprint(rows, self.stratum_columns, "_label")
+        return census.engine.fingerprint(rows, self.swap, "_value").select("_label", "_value")
+
     def labelled(self, census: Census) -> Frame:
         """Return keys, block, swapped variables, `_label` (of the stratum) and `_value`."""
         own = list(dict.fromkeys(["unit_id", *self.keys, census.schema.block, *self.swap]))
@@ -88,12 +97,22 @@ class Swapped:
 
 def strata(census: Census, swapped: Swapped) -> Frame:
     """Return `_label, _size, _stratum`: strata numbered in the order of their labels."""
-    return _strata(census, swapped.labelled(swapped.numbered(census)))
-
-
-def _strata(census: Census, rows: Frame) -> Frame:
-    sizes = rows.group_by("_label").agg(_size=nw.len().cast(nw.Int64))
+    sizes = swapped.values(census).group_by("_label").agg(_size=nw.len().cast(nw.Int64))
     return census.engine.number_rows(sizes, ["_label"], "_stratum")
+
+
+def kinds_of_strata(census: Census, swapped: Swapped, rows: int | None) -> tuple[int, int, int]:
+    """Count strata, those of several records and of several values, among some rows or all."""
+    told = swapped.values(census)
+    found = (told if rows is None else told.head(rows)).group_by("_label")
+    ends = found.agg(_size=nw.len(), _one=nw.col("_value").min(), _other=nw.col("_value").max())
+    counts = ends.select(
+        strata=nw.len(),
+        several=nw.when(nw.col("_size") > 1).then(1).otherwise(0).sum(),
+        differing=nw.when(nw.col("_one") != nw.col("_other")).then(1).otherwise(0).sum(),
+    )
+    strata, several, differing = census.engine.rows(counts)[0]
+    return int(strata), int(several or 0), int(differing or 0)
 
 
 def permute(
@@ -103,15 +122,19 @@ def permute(
     rng: Randomness,
     folder: Path,
     threads: int = 1,
-) -> dict[str, int]:
-    """Permute the swapped values in each stratum, write the microdata, and count what moved.
+) -> Moves:
+    """Permute the swapped values in each stratum, write the microdata, and tell what moved.
 
     Records enter their stratum in the order of what they carry and hold, so a draw is a
     function of the tapes and of the multiset of records: not of ids or of row order.
     """
     engine, census = census.engine, swapped.numbered(census)
     rows = engine.materialise(swapped.read(census))
-    listed = engine.materialise(_strata(census, rows))
+    held = nw.col("_held")
+    sizes = rows.group_by("_label").agg(
+        _size=nw.len().cast(nw.Int64), _alike=(held.max() == held.min()).cast(nw.Int64)
+    )
+    listed = engine.materialise(engine.number_rows(sizes, ["_label"], "_stratum"))
     values = rows.select("_value", *swapped.swap).unique()
     values = engine.materialise(engine.number_rows(values, ["_value"], "_number"))
     ordered = (
@@ -120,20 +143,23 @@ def permute(
         .sort("_stratum", "_number", "_held")
     )
     arrays = engine.to_numpy(ordered.select(*swapped.keys, "_number"))
-    sizes = engine.to_numpy(listed.sort("_stratum").select("_label", "_size"))
-    offsets = np.concatenate([[0], np.cumsum(sizes["_size"])]).astype(np.int64)
-    source = permute_strata(offsets, key_of(sizes["_label"].tolist()), rate, rng, threads=threads)
+    told = engine.to_numpy(listed.sort("_stratum").select("_label", "_size", "_alike"))
+    offsets = np.concatenate([[0], np.cumsum(told["_size"])]).astype(np.int64)
+    source = permute_strata(offsets, key_of(told["_label"].tolist()), rate, rng, threads=threads)
     received = arrays["_number"][source]
     given = engine.from_numpy({**{key: arrays[key] for key in swapped.keys}, "_number": received})
     given = given.join(values, on="_number", how="inner").select(*swapped.keys, *swapped.swap)
     protected = with_values(census, swapped.records, swapped.keys, swapped.swap, given)
     known = unit_records(census) if swapped.swap == (census.schema.block,) else None
     write_records(protected, folder / "microdata", known)
-    return {
-        "records": len(source),
-        "selected": int((source != np.arange(len(source))).sum()),
-        "changed": int((received != arrays["_number"]).sum()),
-    }
+    moves = Moves(rate, source.size)
+    changed = moves.add(offsets, source, arrays["_number"], told["_alike"] > 0)
+    if census.schema.block in swapped.swap:
+        places = arrays["_number"] - 1
+        moves.measure(
+            *points_by_number(census, values, "_number"), places[changed], places[source[changed]]
+        )
+    return moves
 
 
 def write_down(census: Census, swapped: Swapped) -> Written:

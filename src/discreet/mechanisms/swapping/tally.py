@@ -15,13 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.mechanisms.swapping.geometry import kilometres
-from discreet.mechanisms.swapping.households import Floats, Households
+from discreet.mechanisms.swapping.households import Floats, Households, Swap
 from discreet.mechanisms.swapping.numbering import Integers
 
 Flags = NDArray[np.bool_]
 
 #: Shares of swapped households below which a distance is told.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+#: Why no distance is told.
+NO_POINTS = "not every block has a usable latitude and longitude"
 
 
 class Tally:
@@ -34,20 +38,16 @@ class Tally:
         self._rate, self._persons, self._groups = rate, persons, tuple(groups)
         self._counts = Counter[str]()
         self._kilometres: list[Floats] = []
+        self._pointless = False
         # Of all, of targets and of partners: households by size, persons by group, mixed.
         self._who = {who: Counter[str]() for who in ("all", "targets", "partners")}
         self._sizes = {who: Counter[int]() for who in self._who}
 
-    def add(
-        self,
-        households: Households,
-        partner: Integers,
-        targets: Integers,
-        without_partner: Integers,
-    ) -> None:
+    def add(self, households: Households, swap: Swap) -> None:
         """Add the pairs of some areas."""
+        partner, targets, without_partner = swap.partner, swap.targets, swap.without_partner
         partners = partner[targets]
-        stuck = cannot_change(households)
+        stuck = cannot_change(households, swap.stay)
         swapped = np.flatnonzero(partner != np.arange(households.size))
         changed = households.place[partner[swapped]] != households.place[swapped]
         self._counts.update(
@@ -66,6 +66,8 @@ class Tally:
             self._kilometres.append(
                 kilometres(households.places, households.place[targets], households.place[partners])
             )
+        else:
+            self._pointless = True
         everybody = np.arange(households.size)
         for who, rows in (("all", everybody), ("targets", targets), ("partners", partners)):
             self._look_at(who, households, rows)
@@ -91,8 +93,12 @@ class Tally:
             "share_that_cannot_change": counts["cannot_change"] / max(counts["households"], 1),
             "households_by_size": {who: self._by_size(who) for who in self._who},
         }
-        if self._kilometres:
-            told["kilometres_between_partners"] = _spread(np.concatenate(self._kilometres))
+        told["kilometres_between_partners"] = None
+        if self._pointless:
+            told["kilometres_missing"] = NO_POINTS
+        else:
+            apart = np.concatenate([np.empty(0), *self._kilometres])
+            told["kilometres_between_partners"] = spread(apart)
         if self._groups:
             told["persons_by_group"] = {
                 who: {group: found[group] for group in self._groups}
@@ -108,18 +114,23 @@ class Tally:
         return {str(size): count for size, count in sorted(self._sizes[who].items())}
 
 
-def cannot_change(households: Households) -> Flags:
-    """Tell which households have no possible partner: their stratum lies in one area to leave."""
+def cannot_change(households: Households, stay: Flags | None = None) -> Flags:
+    """Tell which households must stay, or have no possible partner.
+
+    Those of a stratum whose other households lie in one area to leave, or must stay, have none.
+    """
     strata = int(households.stratum.max()) + 1 if households.size else 0
     least = np.full(strata, np.iinfo(np.int64).max)
     most = np.full(strata, -1)
-    np.minimum.at(least, households.stratum, households.leave)
-    np.maximum.at(most, households.stratum, households.leave)
-    stuck: Flags = (least == most)[households.stratum]
+    free = np.ones(households.size, dtype=np.bool_) if stay is None else ~stay
+    np.minimum.at(least, households.stratum[free], households.leave[free])
+    np.maximum.at(most, households.stratum[free], households.leave[free])
+    stuck: Flags = (least >= most)[households.stratum] | ~free
     return stuck
 
 
-def _spread(distances: Floats) -> dict[str, float]:
+def spread(distances: Floats) -> dict[str, float]:
+    """Return quantiles and mean of distances; nothing of none."""
     if not distances.size:
         return {}
     told = {f"{q:.0%}": float(np.quantile(distances, q)) for q in QUANTILES}

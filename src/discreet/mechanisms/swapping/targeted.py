@@ -15,23 +15,23 @@ import difflib
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
-import narwhals as nw
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from discreet.census import Census
 from discreet.config import Strict
-from discreet.mechanisms.swapping.exchange import PairSwapping, check_columns, check_level
+from discreet.mechanisms.swapping.exchange import PairSwapping
+from discreet.mechanisms.swapping.fields import check_columns, check_level
 from discreet.mechanisms.swapping.geometry import Distance, plant
-from discreet.mechanisms.swapping.households import Households, Places, Swap
+from discreet.mechanisms.swapping.households import Households, Swap
 from discreet.mechanisms.swapping.nearest import Prepared, Rules, pair
-from discreet.mechanisms.swapping.numbering import Integers
 from discreet.mechanisms.swapping.pair_law import Counts, law_of_release, targeted_law
 from discreet.mechanisms.swapping.risk import (
     Rounding,
     Tier,
     frequencies,
     most_pairs,
+    persons_in_blocks,
     rank,
     tier_sizes,
 )
@@ -57,6 +57,7 @@ class Preset(Strict):
     """A named set of decisions, and what it is."""
 
     label: str
+    ours: bool = False
     decisions: dict[str, Any]
 
 
@@ -107,6 +108,7 @@ PRESETS = {
     ),
     "high-variance": Preset(
         label="our reconstruction",
+        ours=True,
         decisions={
             **COMMON,
             "flags": RARE,
@@ -194,6 +196,8 @@ class TargetedSwapping(PairSwapping):
             raise ValueError("tiers: a share must not be negative")
         if any(not 0 <= tier.chance <= 1 for tier in self.tiers):
             raise ValueError("tiers: a chance must lie between 0 and 1")
+        if not any(tier.chance for tier in self.tiers):
+            raise ValueError("tiers: give some tier a chance above 0, or nobody is swapped")
         return self
 
     @property
@@ -201,12 +205,38 @@ class TargetedSwapping(PairSwapping):
         """Whether no more pairs are made than the rate allows."""
         return self.cap == "exact"
 
+    def targets_possible(self, households: int) -> bool:
+        """Whether some tier among so many households holds anybody and takes them."""
+        sizes = tier_sizes(households, self.rate, self.tiers, self.tier_unit, self.tier_rounding)
+        return any(size and tier.chance for size, tier in zip(sizes, self.tiers, strict=True))
+
+    @property
+    def own_decisions(self) -> tuple[str, ...]:
+        """Return the decisions that differ from those of the preset.
+
+        Groups are not among them: they are for the internal report only. The order in which
+        columns are named decides nothing.
+        """
+        listed = {k: v for k, v in PRESETS[self.preset].decisions.items() if k != "groups"}
+        listed["tiers"] = tuple(Tier.model_validate(tier) for tier in listed["tiers"])
+        listed["tier_unit"] = Fraction(listed["tier_unit"])
+        for name in ("match", "flags"):
+            if set(listed[name]) == set(getattr(self, name)):
+                del listed[name]
+        return tuple(name for name, value in listed.items() if getattr(self, name) != value)
+
+    @property
+    def ours(self) -> bool:
+        """Whether the preset is our own, or no longer what was published."""
+        return PRESETS[self.preset].ours or bool(self.own_decisions)
+
     def method(self) -> str:
         """Return which method this is, and which variant of it."""
-        label = PRESETS[self.preset].label
+        preset, own = PRESETS[self.preset], ", ".join(self.own_decisions)
+        what = f" with own decisions: {own}" if own else f": {preset.label}"
         return (
             f"targeted swapping after Ballesteros, Dwork, King, Olson and Raghavan (2025), "
-            f"preset {self.preset}: {label}"
+            f"preset {self.preset}{what}"
         )
 
     def columns(self) -> tuple[str, ...]:
@@ -265,15 +295,3 @@ def no_preset(name: str) -> str:
     meant = f" Did you mean '{close[0]}'?" if close else ""
     known = ", ".join(sorted(PRESETS))
     return f"there is none called {name[:LONGEST_NAME]!r}.{meant} Known: {known}."
-
-
-def persons_in_blocks(census: Census, places: Places, persons: str) -> Integers:
-    """Return the number of persons of each block, those of collective quarters included."""
-    block = census.schema.block
-    units = census.frame("units", [block, persons])
-    sums = units.group_by(block).agg(persons=nw.col(persons).sum().cast(nw.Int64))
-    joined = sums.join(places.frame, on=block, how="inner").select("place", "persons")
-    arrays = census.engine.to_numpy(joined)
-    counted = np.zeros(next(iter(places.areas.values())).size, dtype=np.int64)
-    counted[arrays["place"]] = arrays["persons"]
-    return counted
