@@ -19,7 +19,7 @@ def exact(census: Census, histogram: Histogram, spine: Spine) -> Blocks:
     counts = block_counts(census, histogram, spine)
     inside = np.bincount(counts.node, minlength=spine.size(-1))
     start = np.concatenate([[0], np.cumsum(inside)]).astype(np.int64)
-    return Blocks(histogram, start, counts.cell, counts.count)
+    return Blocks(histogram, start, counts.cell, counts.counted)
 
 
 def release(

@@ -18,6 +18,9 @@ import numba
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
+#: Without the lock, and without a wrapper for C: nobody calls it, and every function has one.
+_OPTIONS: Any = {"nogil": True, "no_cfunc_wrapper": True}
+
 
 @functools.cache
 def _cache_folder() -> str:
@@ -36,9 +39,9 @@ def compiled(function: Kernel) -> Kernel:
     # Read by Numba at this moment; other users of Numba in the process keep their setting.
     settings.CACHE_DIR = _cache_folder()
     try:
-        return cast(Kernel, numba.njit(cache=True, nogil=True)(function))
+        return cast(Kernel, numba.njit(cache=True, **_OPTIONS)(function))
     except RuntimeError:
         # No folder to write to, as in some installations: compile anew in every process.
-        return cast(Kernel, numba.njit(nogil=True)(function))
+        return cast(Kernel, numba.njit(**_OPTIONS)(function))
     finally:
         settings.CACHE_DIR = before

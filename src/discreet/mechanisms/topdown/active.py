@@ -61,6 +61,19 @@ def active_rows(
 
 
 @compiled
+def insert(rows: Numbers, begin: int, size: int, row: int) -> None:
+    """Put a row into its place among the ascending ones from `begin` to `size`.
+
+    Rows come nearly in order. NumPy's sort would compile for as long as all of this module.
+    """
+    at = size
+    while at > begin and rows[at - 1] > row:
+        rows[at] = rows[at - 1]
+        at -= 1
+    rows[at] = row
+
+
+@compiled
 def _active_rows(
     start: Integers,
     cell: Numbers,
@@ -88,9 +101,8 @@ def _active_rows(
                     row = row_of[q, cell[k]]
                     if seen[row] != i:
                         seen[row] = i
-                        rows[size] = row
+                        insert(rows, begin, size, row)
                         size += 1
-                rows[begin:size] = np.sort(rows[begin:size])
             found[i + 1] = size
     return found, rows[:size].copy()
 

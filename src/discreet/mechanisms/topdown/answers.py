@@ -16,6 +16,7 @@ from discreet.mechanisms.topdown.active import (
     places_of,
 )
 from discreet.mechanisms.topdown.design import Design, Query
+from discreet.mechanisms.topdown.measurement import Answers as Values
 from discreet.mechanisms.topdown.measurement_reader import Measurements
 from discreet.mechanisms.topdown.solve import Floats
 
@@ -80,11 +81,12 @@ def _matter(
     full = measured.read_full(name, query.name, first, last)
     at = np.full(last - first, -1, dtype=np.int64)
     at[full.node - first] = np.arange(full.node.size)
-    return _pick(full.value.astype(np.int64, copy=False), at, places, first, query.rows)
+    # As wide as it was read: the whole table would be copied to be wider.
+    return _pick(full.value, at, places, first, query.rows)
 
 
 @compiled
-def _pick(value: Integers, at: Integers, places: Integers, first: int, rows: int) -> Integers:
+def _pick(value: Values, at: Integers, places: Integers, first: int, rows: int) -> Integers:
     found = np.empty(places.size, dtype=np.int64)
     for k in range(places.size):
         node = places[k] // rows

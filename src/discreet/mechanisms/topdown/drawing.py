@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from discreet.mechanisms.topdown.estimate import (
     read_estimate,
     write_estimate,
 )
+from discreet.mechanisms.topdown.least_squares import solve
 from discreet.mechanisms.topdown.measurement import (
     Truth,
     measure_full,
@@ -136,7 +138,8 @@ class Drawing:
             drawn = self.stages.stage(f"{self.run}-measured-{level}", make)
             link(drawn / folder_name(name), folder / "measurements" / folder_name(name))
             if self.lazy:
-                say((level + 0.5) / len(self.design.spine.levels), f"estimating {self.run}: {name}")
+                part = (level + 0.5) / len(self.design.spine.levels)
+                say(part, f"estimating {self.run}: {name}{also_compiling()}")
                 above = self._estimate(drawn, folder, level, above)
         write_header(folder / "measurements", self.header)
         self.facts.write(folder / "facts", self.engine)
@@ -216,6 +219,15 @@ class Drawing:
         )
         link(made, folder / "estimates" / str(level))
         return read_estimate(made / "counts.parquet", self.design.spine.size(level), self.engine)
+
+
+def also_compiling() -> str:
+    """Return what to add to a step that has to compile the solver first."""
+    kernel: Any = solve
+    kept = kernel.stats.cache_path
+    if kernel.signatures or (kept and any(Path(kept).glob(f"*.{kernel.__name__}-*.nbi"))):
+        return ""
+    return " (the first run also compiles, about a minute)"
 
 
 def estimate_level(

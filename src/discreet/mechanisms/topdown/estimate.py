@@ -28,7 +28,7 @@ from discreet.mechanisms.topdown.solve import (
 )
 
 #: Bounds on what is worked on at a time, so that memory stays bounded.
-MOST_CHILDREN = 12_000
+MOST_CHILDREN = 40_000
 MOST_ANSWERS = 20_000_000
 
 WORDS = {

@@ -12,7 +12,7 @@ from discreet.mechanisms.stages import Stages
 from discreet.mechanisms.topdown.active import Estimate
 from discreet.mechanisms.topdown.constraints import Bounds, Facts
 from discreet.mechanisms.topdown.design import Design
-from discreet.mechanisms.topdown.drawing import Say, estimate_level
+from discreet.mechanisms.topdown.drawing import Say, also_compiling, estimate_level
 from discreet.mechanisms.topdown.estimate import (
     bounds_for,
     check_estimate,
@@ -48,7 +48,7 @@ def estimate_blocks(
             )
             check_estimate(design, level, made, above, bounds)
             continue
-        say(level / len(levels), f"estimating {run}: {name}")
+        say(level / len(levels), f"estimating {run}: {name}{also_compiling()}")
         kept = stages.stage(
             f"{run}-estimated-{level}",
             partial(_write, design, level, made, bounds, measured, stages),

@@ -6,9 +6,7 @@ by itself is solved alone with all threads inside. No result depends on the thre
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -128,110 +126,36 @@ def problem_of(p: int, batch: Batch) -> Problem:
     )
 
 
-@compiled
-def by_group(problem: Problem) -> Integers:
-    """Return the counts of the parent by group."""
-    sums = np.zeros(problem.lower.shape[0], dtype=np.int64)
-    for j in range(problem.parent.size):
-        sums[problem.group_of[j]] += problem.parent[j]
-    return sums
-
-
-@compiled
 def without_total(problem: Problem) -> Problem:
     """Return the problem of the second pass: the totals fitted from query 0, then held.
 
     The first pass stands alone so that the noise of detailed answers does not reach the
     totals (Abowd et al. 2022, section 6).
     """
+    by_group = np.zeros(problem.lower.shape[0], dtype=np.int64)
+    np.add.at(by_group, problem.group_of, problem.parent)
     totals = solve_totals(
-        by_group(problem),
+        by_group,
         problem.lower,
         problem.allowed,
         problem.answers[0],
         problem.weights[0],
         problem.totals,
     )
-    return Problem(
-        problem.row_of[1:] - np.int32(1),
-        problem.query_of[1:] - np.int32(1),
-        problem.answers[1:],
-        problem.weights[1:],
-        problem.parent,
-        problem.group_of,
-        problem.lower,
-        problem.allowed,
-        totals,
+    return problem._replace(
+        row_of=problem.row_of[1:] - np.int32(1),
+        query_of=problem.query_of[1:] - np.int32(1),
+        answers=problem.answers[1:],
+        weights=problem.weights[1:],
+        totals=totals,
     )
 
 
-@compiled
 def tree_of(tree: Numbers, cells: Numbers) -> Numbers:
     """Return the partitions of a tree on some cells."""
-    local = np.empty((tree.shape[0], cells.size), dtype=np.int32)
-    for t in range(tree.shape[0]):
-        for j in range(cells.size):
-            local[t, j] = tree[t, cells[j]]
-    return local
+    return np.take(tree, cells, axis=1)
 
 
-@compiled
-def _solve_parents(
-    first: int, last: int, batch: Batch, out_start: Integers, out: Integers, status: Integers
-) -> None:
-    """Solve parents `first` to `last`, except those with one child and those already solved."""
-    rules, low = batch.rules, batch.active.first
-    for p in range(first, last):
-        cells = batch.parents.cell[batch.parents.start[p] : batch.parents.start[p + 1]]
-        children = batch.child_start[p + 1] - batch.child_start[p]
-        if children == 1 or cells.size == 0 or status[p - low] >= 0:
-            continue
-        whole = problem_of(p, batch)
-        task = without_total(whole) if rules.total_first else whole
-        if rules.total_first and np.isnan(task.totals).any():
-            status[p - low] = INFEASIBLE
-            continue
-        x, _, found = solve(
-            task.row_of,
-            task.query_of,
-            task.answers,
-            task.weights,
-            task.parent,
-            task.group_of,
-            task.lower,
-            task.allowed,
-            task.totals,
-            TOLERANCE,
-        )
-        status[p - low] = found
-        if found != OK:
-            continue
-        status[p - low] = _round(p, batch, whole, x, out_start, out)
-
-
-@compiled
-def _round(
-    p: int, batch: Batch, whole: Problem, x: Floats, out_start: Integers, out: Integers
-) -> int:
-    """Round the estimates of the children of p into `out`."""
-    rules, low = batch.rules, batch.active.first
-    cells = batch.parents.cell[batch.parents.start[p] : batch.parents.start[p + 1]]
-    counts, wrong = round_children(
-        x,
-        whole.parent,
-        tree_of(rules.tree, cells),
-        whole.lower,
-        whole.allowed,
-        whole.group_of,
-        whole.totals,
-        way_of_rounding(rules),
-    )
-    begin = out_start[p - low]
-    out[begin : begin + counts.size] = counts.ravel()
-    return NOT_ROUNDED if wrong == IMPOSSIBLE else OK
-
-
-@compiled
 def way_of_rounding(rules: Rules) -> int:
     """Return the mode of the rounder: as deployed, totals go first where they were fitted first."""
     if not rules.deployed:
@@ -255,19 +179,22 @@ def solve_batch(batch: Batch, threads: int = 1) -> Solved:
     active, out_start = batch.active, sizes_of(batch)
     size = np.diff(out_start)
     out = np.zeros(int(out_start[-1]), dtype=np.int64)
-    status = np.full(size.size, -1, dtype=np.int64)
-    if threads > 1:
-        for k in np.flatnonzero(size >= LARGE):
-            _solve_alone(active.first + int(k), batch, out_start, out, status, threads)
-    pieces = list(_pieces(active, size, status, 8 * threads if threads > 1 else 1))
+    solved = Solved(out_start, out, np.full(size.size, -1, dtype=np.int64))
+    alone = size >= (LARGE if threads > 1 else np.inf)
+    for k in np.flatnonzero(alone):
+        _solve_parent(active.first + int(k), batch, solved, threads)
+    together = np.flatnonzero((size > 0) & ~alone)
+    if threads <= 1:
+        _solve_parents(active.first + together, batch, solved)
+        return solved
     with ThreadPoolExecutor(threads) as pool:
+        pieces = _pieces(together, size, 8 * threads)
         waiting = [
-            pool.submit(_solve_parents, first, last, batch, out_start, out, status)
-            for first, last in pieces
+            pool.submit(_solve_parents, active.first + piece, batch, solved) for piece in pieces
         ]
         for one in waiting:
             one.result()
-    return Solved(out_start, out, status)
+    return solved
 
 
 def sizes_of(batch: Batch) -> Integers:
@@ -279,30 +206,50 @@ def sizes_of(batch: Batch) -> Integers:
     return np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
 
 
-def _solve_alone(
-    p: int, batch: Batch, out_start: Integers, out: Integers, status: Integers, threads: int
-) -> None:
-    """Solve one large problem with all threads."""
+def _solve_parents(parents: Integers, batch: Batch, solved: Solved) -> None:
+    for p in parents:
+        _solve_parent(int(p), batch, solved, 1)
+
+
+def _solve_parent(p: int, batch: Batch, solved: Solved, threads: int) -> None:
+    """Estimate the children of one parent.
+
+    The steps are compiled, their sequence is not: one function with all of them inside would
+    take longer to compile than all of them together, and a parent is worth the few calls.
+    """
+    k, rules = p - batch.active.first, batch.rules
     whole = problem_of(p, batch)
-    task = without_total(whole) if batch.rules.total_first else whole
-    if batch.rules.total_first and np.isnan(task.totals).any():
-        status[p - batch.active.first] = INFEASIBLE
+    task = without_total(whole) if rules.total_first else whole
+    if rules.total_first and np.isnan(task.totals).any():
+        solved.status[k] = INFEASIBLE
         return
-    x, _, found = solve_large(*task, TOLERANCE, threads)
-    if found == OK:
-        found = _round(p, batch, whole, x, out_start, out)
-    status[p - batch.active.first] = found
+    x, _, solved.status[k] = (
+        solve_large(*task, TOLERANCE, threads) if threads > 1 else solve(*task, TOLERANCE)
+    )
+    if solved.status[k] != OK:
+        return
+    cells = batch.parents.cell[batch.parents.start[p] : batch.parents.start[p + 1]]
+    counts, wrong = round_children(
+        x,
+        whole.parent,
+        tree_of(rules.tree, cells),
+        whole.lower,
+        whole.allowed,
+        whole.group_of,
+        whole.totals,
+        way_of_rounding(rules),
+    )
+    solved.counts[solved.start[k] : solved.start[k + 1]] = counts.ravel()
+    if wrong == IMPOSSIBLE:
+        solved.status[k] = NOT_ROUNDED
 
 
-def _pieces(
-    active: Active, size: Integers, status: Integers, wanted: int
-) -> Iterator[tuple[int, int]]:
-    """Cut the parents into ranges of about equal work."""
-    work = np.cumsum(np.where(status < 0, size + 1, 0))
-    marks = np.searchsorted(work, np.linspace(0, work[-1], wanted + 1)[1:-1], side="right")
-    edges = [0, *dict.fromkeys(int(m) for m in marks if 0 < m < size.size), size.size]
-    for begin, end in pairwise(edges):
-        yield active.first + begin, active.first + end
+def _pieces(parents: Integers, size: Integers, wanted: int) -> list[Integers]:
+    """Cut a list of parents into runs of about equal work."""
+    work = np.cumsum(size[parents] + 1)
+    marks = np.linspace(0, work[-1] if work.size else 0, wanted + 1)[1:-1]
+    cuts = np.unique(np.searchsorted(work, marks, side="right"))
+    return [piece for piece in np.split(parents, cuts) if piece.size]
 
 
 def gather(batch: Batch, solved: Solved) -> tuple[Integers, Numbers, Integers]:

@@ -27,7 +27,6 @@ TOLERANCE, NEAR = 1e-6, 1e-2
 TINY = 1e-12
 
 
-@compiled
 def solve_totals(
     parent_by_group: Integers,
     lower: Integers,
@@ -40,59 +39,35 @@ def solve_totals(
 
     `exact` are totals that must be met, not-a-number where a total is free.
     """
-    groups, children = lower.shape
-    least = np.zeros(children)
-    spare = parent_by_group.copy()
-    for g in range(groups):
-        for c in range(children):
-            least[c] += lower[g, c]
-            spare[g] -= lower[g, c]
-    goal, limit = np.empty((1, children)), np.empty(children)
-    for c in range(children):
-        goal[0, c] = answers[c] - least[c]
-        limit[c] = exact[c] - least[c]
-    split, status = split_groups(spare, lower, allowed, goal, weights, limit)
-    totals = np.full(children, np.nan)
+    least = lower.sum(axis=0)
+    spare = parent_by_group - lower.sum(axis=1)
+    goal, limit = answers - least, exact - least
+    totals = np.full(least.size, np.nan)
+    if np.any(spare < 0) or np.any((lower > 0) & (allowed == 0)):
+        return totals
+    split, status = split_groups(spare, allowed, goal, weights, limit)
     if status == SOLVED:
-        finish(split, goal[0], weights, limit, totals)
-        for c in range(children):
-            totals[c] += least[c]
+        finish(split, goal, weights, limit, totals)
+        totals += least
     return totals
 
 
-@compiled
 def split_groups(
-    spare: Integers, lower: Integers, allowed: Flags, goal: Floats, weights: Floats, limit: Floats
+    spare: Integers, allowed: Flags, goal: Floats, weights: Floats, limit: Floats
 ) -> tuple[Floats, int]:
     """Return what each child has of each group above its lower bound, and a status."""
-    groups, children = lower.shape
-    bad = False
-    for g in range(groups):
-        for c in range(children):
-            bad = bad or spare[g] < 0 or (lower[g, c] > 0 and allowed[g, c] == 0)
-    if bad:
-        return np.zeros((groups, children)), -1
-    cells = 0
-    used = np.empty(groups, dtype=np.int64)
-    for g in range(groups):
-        if spare[g] > 0:
-            used[cells] = g
-            cells += 1
-    parent = np.empty(cells, dtype=np.int64)
-    group_of = np.empty(cells, dtype=np.int32)
-    places = np.empty((cells, children), dtype=np.uint8)
-    for k in range(cells):
-        parent[k], group_of[k] = spare[used[k]], k
-        for c in range(children):
-            places[k, c] = allowed[used[k], c]
-    row_of = np.zeros((1, cells), dtype=np.int32)
-    query_of = np.zeros(1, dtype=np.int32)
-    none = np.zeros((cells, children), dtype=np.int64)
-    row = np.empty((1, children))
-    for c in range(children):
-        row[0, c] = weights[c]
+    used = np.flatnonzero(spare > 0)
     split, _, status = solve(
-        row_of, query_of, goal, row, parent, group_of, none, places, limit, TOLERANCE
+        np.zeros((1, used.size), dtype=np.int32),
+        np.zeros(1, dtype=np.int32),
+        goal[None],
+        weights[None],
+        spare[used],
+        np.arange(used.size, dtype=np.int32),
+        np.zeros((used.size, goal.size), dtype=np.int64),
+        allowed[used],
+        limit,
+        TOLERANCE,
     )
     return split, status
 
