@@ -26,12 +26,14 @@ from discreet.files import folder_hash
 from discreet.mechanisms import MECHANISMS as CLASSES
 from discreet.mechanisms import Release
 from discreet.register import Refused, Register
-from run.conftest import MECHANISMS, write_run
+from run.conftest import MECHANISMS, VARIANTS, write_run
 from worlds import folder_bytes
 
 COLLECTION = "tiny-2026"
 RANDOM = "random moment"
 PURGE = ["before purge", "during purge"]
+#: For mechanisms that draw and publish in stages: between a stage and its seal, and after stages.
+STAGES = ["before seal", "stage 1", "stage 2", "stage 3", "stage 4"]
 POINTS = [
     "before reserve",
     "after reserve",
@@ -51,7 +53,7 @@ import os, shutil, signal, sys
 from pathlib import Path
 from discreet.cli import main
 from discreet.files import folder_hash
-from discreet.mechanisms import Release, ReleaseHeader
+from discreet.mechanisms import Release, ReleaseHeader, stages
 from discreet.run import ledger, runner
 
 def die():
@@ -77,6 +79,18 @@ def strike_removal(path, *args, real=shutil.rmtree, **options):
         die()
     return real(path, *args, **options)
 
+def strike_stage(last):
+    """Die when so many stages were made; finished ones that are only read do not count."""
+    real, seen = stages.Stages.stage, []
+    def struck(self, name, make):
+        fresh = not self.finished(name)
+        made = real(self, name, make)
+        seen.extend([name] * fresh)
+        if len(seen) == last:
+            die()
+        return made
+    stages.Stages.stage = struck
+
 def draw_twice():
     """Forget on resuming that a draw was committed, and hide it from the checks of a run."""
     kind = ledger.RegisterLedger
@@ -100,6 +114,10 @@ if step in ("reserve", "commit"):
     strike(ledger.FileLedger, step, moment)
 elif point == "after draw":
     strike(runner, "make_draw", moment)
+elif moment == "stage":
+    strike_stage(int(step))
+elif point == "before seal":
+    strike(stages, "write_text", "before")
 elif point == "inside publish":
     strike(ReleaseHeader, "sealed", "before")
 elif step == "publish":
@@ -125,8 +143,11 @@ class Killer:
 
     def __init__(self, name: str, dice: random.Random, most: int, mutant: bool = False) -> None:
         self.name, self.dice, self.most, self.mutant = name, dice, most, mutant
-        self.confidential = CLASSES[name].confidential_draw
+        kind = CLASSES[name.split()[0]]
+        self.confidential = kind.confidential_draw
         named = [point for point in POINTS if self.confidential or point not in PURGE]
+        if hasattr(kind, "draw_in_stages"):
+            named = STAGES + named
         self.points = cycle(["after commit"] if mutant else named)
         self.point = next(self.points)
         self.longest = 1.0
@@ -293,12 +314,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--mechanism", choices=MECHANISMS, action="append")
+    parser.add_argument("--mechanism", choices=[*MECHANISMS, *VARIANTS], action="append")
     parser.add_argument("--attack", choices=ATTACKS, action="append")
     parser.add_argument("--mutant", action="store_true", help="show that drawing twice is caught")
     options = parser.parse_args()
     dice = random.Random(options.seed)
-    names, kinds = options.mechanism or list(MECHANISMS), options.attack or list(ATTACKS)
+    names, kinds = options.mechanism or [*MECHANISMS, *VARIANTS], options.attack or list(ATTACKS)
     if options.mutant:
         return show_mutant_caught(names, dice)
     done = 0

@@ -23,6 +23,7 @@ COMMANDS = [
     "ingest",
     "validate",
     "tabulate",
+    "pl94",
     "schema list",
     "schema show",
     "schema check",

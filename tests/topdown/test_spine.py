@@ -10,10 +10,12 @@ from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.mechanisms.topdown import spine as spines
 from discreet.mechanisms.topdown.spine import Shares, Spine, bypass, spine_of
+from discreet.mechanisms.topdown.strategy import load_strategy
+from discreet.mechanisms.topdown.universe import blocks_of
 from discreet.noise import trial
 from discreet.products import check_invariants, invariant_counts
 from discreet.spec import MarginalTable
-from topdown.runs import LEAST, Silent, levels_of, run, topdown
+from topdown.runs import LEAST, PERSONS, UNITS, Silent, drawn, levels_of, run, topdown
 from worlds import text, us_census
 
 ONE = [(40, "1", "01")]
@@ -54,11 +56,32 @@ def path_sums(spine, shares):
 
 def test_blocks_without_living_quarters_are_not_in_the_tree(engine):
     census = us_census(engine, [(0, "1", ONE), (3, "1", ONE)], blocks=6, per_county=3, extras=False)
-    spine = spine_of(census, LEVELS)
+    declared = {"persons": load_strategy(PERSONS)}
+    spine = spine_of(census, LEVELS, blocks_of(census, declared))
     assert [spine.size(level) for level in range(5)] == [1, 2, 2, 2, 2]
     assert [code[-3:] for code in codes(engine, spine, 4)] == ["000", "003"]
-    everywhere = spine_of(replace(census, units=None, persons=None), LEVELS)
-    assert everywhere.size(4) == 6
+    assert spine_of(census, LEVELS).size(4) == 6
+
+
+@pytest.mark.parametrize(("total", "blocks"), [("block", 2), ("tract", 6)])
+def test_units_alone_show_blocks_only_if_counted_there(engine, total, blocks):
+    census = us_census(engine, [(0, "1", ONE), (3, "1", ONE)], blocks=6, per_county=3, extras=False)
+    declared = {"units": load_strategy({**UNITS, "total": total})}
+    assert spine_of(census, LEVELS, blocks_of(census, declared)).size(4) == blocks
+
+
+def test_a_block_that_no_invariant_shows_is_not_told_from_others(engine, tmp_path):
+    # Two censuses one record apart: the third household lives in block 1, or in block 2.
+    bare = {k: v for k, v in LEAST.items() if k not in ("quarters", "zeros")}
+    bare |= {"axes": PERSONS["axes"][1:2], "rounding": ["total"]}
+    told = []
+    for block in (1, 2):
+        homes = [(0, "1", ONE), (0, "1", ONE), (block, "1", ONE)]
+        census = us_census(engine, homes, blocks=3, extras=False)
+        draw = drawn(census, trial(1), tmp_path / str(block), persons=bare)
+        told.append(engine.rows(engine.read_parquet(draw / "persons" / "spine" / "block.parquet")))
+    assert len(told[0]) == 3
+    assert told[0] == told[1]
 
 
 def test_children_of_a_node_are_neighbours_in_the_order_of_codes(engine):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.census import Census
 from discreet.engine import Engine, Frame
+from discreet.errors import BadInput
 from discreet.mechanisms.topdown.axes import Scale
 from discreet.mechanisms.topdown.histogram import Histogram
 from discreet.mechanisms.topdown.spine import Integers, Spine
@@ -33,9 +34,12 @@ def block_counts(census: Census, histogram: Histogram, spine: Spine) -> Counts:
     for scale in histogram.axes:
         rows = with_place(census.engine, rows, scale)
         cell = cell * len(scale.categories) + nw.col(f"_{scale.name}")
-    rows = rows.with_columns(_cell=cell).join(_nodes(spine, block), on=block, how="inner")
+    rows = rows.with_columns(_cell=cell).join(_nodes(spine, block), on=block, how="left")
+    rows = rows.with_columns(nw.col("_node").fill_null(-1))
     summed = rows.group_by("_node", "_cell").agg(_count=nw.col("_count").sum())
     arrays = census.engine.to_numpy(summed.sort("_node", "_cell"))
+    if arrays["_node"].size and arrays["_node"][0] < 0:
+        raise BadInput("topdown: records lie in blocks that the geography or the units lack.")
     return Counts(
         arrays["_node"].astype(np.int32),
         arrays["_cell"].astype(np.int32),

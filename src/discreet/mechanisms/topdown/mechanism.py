@@ -33,6 +33,7 @@ from discreet.mechanisms.topdown.publishing import copy_measurements, publish_ru
 from discreet.mechanisms.topdown.released import released_schema
 from discreet.mechanisms.topdown.spine import Spine, spine_of
 from discreet.mechanisms.topdown.strategy import Strategy, load_strategy, shipped_strategies
+from discreet.mechanisms.topdown.universe import blocks_of
 from discreet.noise import Randomness
 from discreet.products import pl94
 from discreet.spec import Specification
@@ -156,10 +157,11 @@ class TopDown(Strict):
     def draw_in_stages(self, census: Census, rng: Randomness, folder: Path, stages: Stages) -> None:
         """Measure every level that is not measured yet."""
         spines: dict[tuple[str, ...], Spine] = {}
+        blocks = blocks_of(census, self.strategies)
         for number, (run, histogram) in enumerate(self.histograms.items()):
             levels = tuple(histogram.strategy.level_names)
             if levels not in spines:
-                spines[levels] = spine_of(census, levels)
+                spines[levels] = spine_of(census, levels, blocks)
             design = Design(histogram, spines[levels], self.rounder == "deployed")
             drawing = Drawing(design, census, rng, stages, self.measurements == "lazy")
 

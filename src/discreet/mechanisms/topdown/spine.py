@@ -1,8 +1,8 @@
 """The tree of areas that TopDown walks down, and the share of the budget each area has.
 
 Every branch reaches the smallest level. Nodes of a level are numbered in the order of
-their paths, so the children of a node are neighbours. Blocks without any living quarter
-are not in the tree; which blocks have one follows from the invariants.
+their paths, so the children of a node are neighbours. The tree is public, so which blocks
+are in it must follow from declared invariants (`discreet.mechanisms.topdown.universe`).
 """
 
 from __future__ import annotations
@@ -64,11 +64,10 @@ class Spine:
         return _spine(engine, levels, tables)
 
 
-def spine_of(census: Census, levels: Sequence[str]) -> Spine:
-    """Return the tree over the blocks of a census that have a living quarter.
+def spine_of(census: Census, levels: Sequence[str], blocks: Frame | None = None) -> Spine:
+    """Return the tree over `blocks`, or over all blocks of the geography.
 
-    `levels` go from the root to the block; "all" as the first stands for one root. A
-    census without units has no quarters to look at: there all its blocks are in the tree.
+    `levels` go from the root to the block; "all" as the first stands for one root.
     """
     engine, block = census.engine, census.schema.block
     named = [level for level in levels if level != WHOLE]
@@ -76,9 +75,9 @@ def spine_of(census: Census, levels: Sequence[str]) -> Spine:
     for level in named:
         if level not in present:
             raise BadInput(f"topdown: this census has no areas of level '{level}'.")
-    used = census.geography if census.units is None else census.units
-    blocks = used.select(block).unique()
-    paths = engine.materialise(census.geography.select(*named).join(blocks, on=block, how="inner"))
+    used = census.geography if blocks is None else blocks
+    listed = used.select(block).unique()
+    paths = engine.materialise(census.geography.select(*named).join(listed, on=block, how="inner"))
     tables = [_root(engine)] if levels[0] == WHOLE else []
     above: Frame | None = None
     for depth, level in enumerate(named):
