@@ -66,3 +66,68 @@ def test_bad_input_is_one_error(
     assert done.stderr.startswith("error: ")
     assert message in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+# --- phsafe ---------------------------------------------------------------------------------------
+
+SIZES = """format_version: 1
+source: public
+citation: made up
+persons: {1: 28, 2: 34, 3: 15, 4: 13, 12: 1}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [("us-2020", ("1.257281", "2.514562", "0.488408")), ("pr-2020", ("1.226649", "2.453298"))],
+)
+def test_plans_of_2020_for_people(discreet, name: str, wanted: tuple[str, ...]) -> None:
+    done = discreet("plan", "phsafe", name)
+    assert done.returncode == 0, done.stderr
+    for number in (*wanted, "68.00", "never charged", "housing units"):
+        assert number in done.stdout
+
+
+def test_a_planned_configuration_is_written_and_read(discreet, tmp_path: Path) -> None:
+    (tmp_path / "sizes.yaml").write_text(SIZES)
+    arguments = ["--target", "PH3:state_A-G=10", "--write", "own.yaml"]
+    done = discreet("plan", "phsafe", "us-2020", *arguments)
+    assert done.returncode == 0, done.stderr
+    again = discreet("plan", "phsafe", "own.yaml", "--sizes", "sizes.yaml", "--json")
+    assert again.returncode == 0, again.stderr
+    told = json.loads(again.stdout)
+    margins = {(one["table"], one["level"]): one["margin_of_error"] for one in told["parts"]}
+    assert len(margins) == 46
+    assert 9.9999 < margins["PH3", "state_A-G"] <= 10
+    assert told["truncation"]["source"] == "public"
+    assert told["promises"][0]["published_decimal"] > 1.257281
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("us-2021", "Did you mean 'us-2020'"),
+        ("us-2020 --target PH3:state_A-G", "TABLE:LEVEL=MARGIN"),
+        ("us-2020 --write own.yaml", "without --target"),
+        ("us-2020 --delta 0", "between 0 and 1"),
+        ("us-2020 --sizes none.yaml", "none.yaml"),
+    ],
+)
+def test_bad_plans_are_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["plan", "phsafe", *arguments.split()])
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sizes_without_a_source_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "sizes.yaml"
+    path.write_text(SIZES.replace("source: public", ""))
+    done = CliRunner().invoke(app, ["plan", "phsafe", "us-2020", "--sizes", str(path)])
+    assert done.exit_code == 2
+    assert "say where the sizes come from" in done.stderr

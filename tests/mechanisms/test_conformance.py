@@ -61,7 +61,7 @@ class Case:
 
     @property
     def microdata(self) -> bool:
-        return self.name != "noisy-tables"
+        return self.name not in ("noisy-tables", "phsafe")
 
     def census(self, engine: Engine) -> Census:
         return us_census(engine, US) if self.world == "us" else register_census(engine, REGISTER)
@@ -151,6 +151,7 @@ CASES = {
     ),
     "topdown-us": Case("topdown", {**FEWEST, "measurements": "lazy", "rounder": "deployed"}, "us"),
     "topdown-register": Case("topdown", COUNTRY, "register"),
+    "phsafe": Case("phsafe", {"configuration": "us-2020", "states": ["50"]}, "us"),
 }
 
 SWAPS = {name: case for name, case in CASES.items() if case.microdata}

@@ -88,6 +88,59 @@ def topdown(
         print(f"\n{write}: written")
 
 
+@plans.command(epilog="Example: discreet plan phsafe us-2020 --target 'PH3:state_A-G=10'")
+@guarded
+def phsafe(
+    configuration: Annotated[
+        str,
+        typer.Argument(
+            metavar="CONFIG", help="us-2020, pr-2020, or a YAML file with the parameters."
+        ),
+    ],
+    sizes: Annotated[
+        Path | None,
+        typer.Option(help="Households by size, with their source: what truncation leaves out."),
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TABLE:LEVEL=MARGIN", help="A wanted margin of error (90 percent)."),
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(help="Write the configuration that meets the targets to this file."),
+    ] = None,
+    delta: Annotated[str, typer.Option(help="Delta of the epsilons.")] = "1e-10",
+    as_json: Json = False,
+) -> None:
+    """Show noise, margins of error and promises of a PHSafe configuration.
+
+    With --target each named level gets what its margin needs and all others keep their noise.
+    """
+    from discreet.mechanisms import phsafe
+
+    planning = phsafe.planning
+
+    if write is not None:
+        if not target:
+            raise BadInput("--write: there is nothing new to write without --target.")
+        promises.check_target(write, "--write", Path(configuration))
+    wanted, at = planning.targets_of(target or []), promises.fraction(delta, "delta")
+    settings = phsafe.load_configuration(configuration)
+    if wanted:
+        settings = planning.meet(settings, wanted)
+    shown = planning.plan(settings, at, None if sizes is None else phsafe.load_sizes(sizes))
+    if write is not None:
+        from discreet.files import write_yaml
+
+        write_yaml(write, settings.model_dump(mode="json"))
+    if as_json:
+        print_json(shown.as_data())
+        return
+    print("\n".join(shown.describe()))
+    if write is not None:
+        print(f"\n{write}: written")
+
+
 def _numbers(text: str | None) -> list[int]:
     try:
         return [] if text is None else [int(part) for part in text.split(",")]

@@ -83,6 +83,8 @@ class Engine:
         if threads is not None:
             settings["threads"] = threads
         self._connection = duckdb.connect(":memory:", config=settings)
+        # Progress is told by commands, on a stream of their choice.
+        self._connection.execute("set enable_progress_bar = false")
         self._names = (f"t{number}" for number in itertools.count())
 
     # -- in ---------------------------------------------------------------------------

@@ -27,8 +27,7 @@ from discreet.evaluate.accuracy import (
     measure,
 )
 from discreet.evaluate.totals_theory import expected_variances
-from discreet.mechanisms import Release
-from discreet.mechanisms.topdown import Strategy, load_strategy
+from discreet.mechanisms import Release, topdown
 from discreet.products import pl94
 
 #: What is counted, by name, with the words for it.
@@ -104,7 +103,7 @@ class TopDownStudy:
 
 
 def study_topdown(
-    census: Census, released: Census, strategy: Strategy | None = None
+    census: Census, released: Census, strategy: topdown.Strategy | None = None
 ) -> TopDownStudy:
     """Return the errors of released records at every level both have.
 
@@ -129,12 +128,12 @@ def study_topdown(
     )
 
 
-def persons_strategy(release: Release) -> Strategy | None:
+def persons_strategy(release: Release) -> topdown.Strategy | None:
     """Return the strategy by which a release's persons were measured, if it is TopDown's."""
     parameters = release.header.parameters
     if release.header.mechanism != "topdown" or parameters.get("persons") is None:
         return None
-    strategy = load_strategy(parameters["persons"])
+    strategy = topdown.load_strategy(parameters["persons"])
     root = parameters.get("root")
     return strategy if root is None else strategy.rooted(root)
 
@@ -236,7 +235,7 @@ def _groups(side: Side, areas: int) -> Integers:
 # -- theory -----------------------------------------------------------------------------------
 
 
-def _expected(strategy: Strategy, counted: pl94.BlockCounts) -> dict[str, float]:
+def _expected(strategy: topdown.Strategy, counted: pl94.BlockCounts) -> dict[str, float]:
     """Return the root mean square error of totals by theory, on the tree of a census."""
     parents: list[Integers] = []
     above: Integers | None = None

@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms.topdown import Strategy
+from discreet.mechanisms import topdown
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -27,7 +27,9 @@ Integers = NDArray[np.int64]
 TOTAL = "total"
 
 
-def expected_variances(strategy: Strategy, parents: Sequence[Integers]) -> dict[str, Floats]:
+def expected_variances(
+    strategy: topdown.Strategy, parents: Sequence[Integers]
+) -> dict[str, Floats]:
     """Return the variance of every total, for the levels whose totals are estimated first.
 
     `parents[i][k]` is the parent of node k of level i of the strategy, from the top down.
@@ -81,7 +83,7 @@ def unit_shares(
     return shares
 
 
-def _noise(strategy: Strategy, level: str, shares: NDArray[np.object_]) -> Floats:
+def _noise(strategy: topdown.Strategy, level: str, shares: NDArray[np.object_]) -> Floats:
     """Return the variance of the measured total of each node, 0 where there is none."""
     laws: Mapping[Fraction, float] = {
         share: float(strategy.sigma2(level, TOTAL, share)) if share else 0.0

@@ -1,5 +1,6 @@
 """Mechanisms: what draws a release from a census, and what each of them promises."""
 
+from discreet.mechanisms import phsafe, topdown
 from discreet.mechanisms.catalogue import MECHANISMS, mechanism
 from discreet.mechanisms.contract import (
     HEADER,
@@ -46,6 +47,8 @@ __all__ = [
     "kilometres",
     "make_draw",
     "mechanism",
+    "phsafe",
     "protect",
     "publish_draw",
+    "topdown",
 ]

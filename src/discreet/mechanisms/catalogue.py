@@ -9,6 +9,7 @@ from discreet.config import parse, suggest
 from discreet.errors import BadInput
 from discreet.mechanisms.contract import Mechanism
 from discreet.mechanisms.noisy_tables import NoisyTables
+from discreet.mechanisms.phsafe import PHSafe
 from discreet.mechanisms.swapping import PermutationSwapping, TargetedSwapping
 from discreet.mechanisms.swapping.public_docs import PublicDocs2010
 from discreet.mechanisms.swapping.record import RecordSwapping
@@ -21,7 +22,8 @@ MECHANISMS: dict[
     | type[PublicDocs2010]
     | type[RecordSwapping]
     | type[NoisyTables]
-    | type[TopDown],
+    | type[TopDown]
+    | type[PHSafe],
 ] = {
     PermutationSwapping.name: PermutationSwapping,
     TargetedSwapping.name: TargetedSwapping,
@@ -29,6 +31,7 @@ MECHANISMS: dict[
     RecordSwapping.name: RecordSwapping,
     NoisyTables.name: NoisyTables,
     TopDown.name: TopDown,
+    PHSafe.name: PHSafe,
 }
 
 

@@ -45,7 +45,7 @@ def solve_general(
     each X[j, c] at column j * K + c; `values` are their right-hand sides. Unlike `solve`,
     a `parent` below 0 leaves that cell's sum free.
     """
-    piqp, sparse = _packages()
+    piqp, sparse = packages()
     limits = parent, group_of, lower, allowed, totals
     choose, measured, bounds, (equal, sides) = _matrices(sparse, row_of, query_of, *limits)
     if rows is not None and values is not None:
@@ -116,7 +116,7 @@ def _matrices(
     return choose, measured, by_group @ choose, (equal, sides)
 
 
-def _packages() -> tuple[Any, Any]:
+def packages() -> tuple[Any, Any]:
     """Return PIQP and SciPy's sparse matrices."""
     try:
         piqp = importlib.import_module("piqp")

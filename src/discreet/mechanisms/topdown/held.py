@@ -13,7 +13,7 @@ import numpy as np
 
 from discreet.mechanisms.topdown.active import Estimate, Integers, Numbers
 from discreet.mechanisms.topdown.constraints import Held
-from discreet.mechanisms.topdown.general import solve_general
+from discreet.mechanisms.topdown.general import packages, solve_general
 from discreet.mechanisms.topdown.general_rounding import Rows, round_with_rows
 from discreet.mechanisms.topdown.rounding import IMPOSSIBLE
 from discreet.mechanisms.topdown.rounding_cost import Table
@@ -93,8 +93,7 @@ def solve_one(
     task: Problem, whole: Problem, tree: Numbers, kept: Equalities, mode: int
 ) -> tuple[Integers, int]:
     """Return whole counts [cell, child] of one problem under further equalities, and a status."""
-    from scipy import sparse
-
+    _, sparse = packages()
     children = task.totals.size
     ones = np.ones(kept.place.size)
     shape = (kept.value.size, task.parent.size * children)

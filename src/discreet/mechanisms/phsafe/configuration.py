@@ -1,0 +1,135 @@
+"""The settings of a run: budgets of tables and levels, thresholds, states and the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from discreet.config import Strict, parse, suggest
+from discreet.errors import BadInput
+from discreet.files import FORMAT_VERSION, check_format, read_yaml
+from discreet.mechanisms.phsafe.accounting import Account, Noise, account
+from discreet.noise import DiscreteGaussian, DiscreteLaplace
+from discreet.products import sdhc
+from discreet.spec import Rational
+
+
+class Configuration(Strict):
+    """What a run measures and how well.
+
+    Parameters
+    ----------
+    states
+        Codes of states; Puerto Rico (72) only alone, it has an account of its own.
+    budgets
+        For each of the nine tables and each of its levels rho (Gaussian) or epsilon
+        (geometric) for one person added or removed; 0 leaves a level out.
+    thresholds
+        Persons of a unit that are counted at most, for each table of persons.
+    noise
+        "gaussian" (discrete Gaussian) or "geometric" (two-sided geometric).
+    """
+
+    format_version: int = FORMAT_VERSION
+    name: str = ""
+    title: str = ""
+    states: tuple[str, ...] = Field(min_length=1)
+    budgets: dict[str, dict[str, Annotated[Rational, Field(ge=0)]]]
+    thresholds: dict[str, Annotated[int, Field(ge=1, strict=True)]]
+    noise: Noise = "gaussian"
+
+    @model_validator(mode="after")
+    def _possible(self) -> Configuration:
+        problems = [*_states(self.states), *_budgets(self.budgets), *_thresholds(self.thresholds)]
+        if problems:
+            raise ValueError("; ".join(problems))
+        if self.states == (sdhc.PUERTO_RICO,) and any(
+            part.level.startswith("usa") for part in self.account.parts
+        ):
+            raise ValueError("budgets: Puerto Rico has no nation level; its usa levels must be 0")
+        if not self.account.parts:
+            raise ValueError("budgets: all are 0, so nothing would be measured")
+        kind = DiscreteGaussian if self.noise == "gaussian" else DiscreteLaplace
+        for part in self.account.parts:
+            try:
+                kind(part.parameter)  # refuses what the noise is not proved for
+            except BadInput as error:
+                raise ValueError(f"budgets.{part.table}.{part.level}: {error}") from None
+        return self
+
+    @cached_property
+    def account(self) -> Account:
+        """Return what the run spends."""
+        return account(self.budgets, self.thresholds, self.noise)
+
+
+def _states(states: tuple[str, ...]) -> Iterator[str]:
+    known = (*sdhc.STATES, sdhc.PUERTO_RICO)
+    if any(state not in known for state in states):
+        yield "states: not all are two-digit codes of a state, of DC or of Puerto Rico (72)"
+    if len(set(states)) != len(states):
+        yield "states: one is listed twice"
+    if sdhc.PUERTO_RICO in states and len(states) > 1:
+        yield "states: Puerto Rico (72) has an account of its own; give it a run of its own"
+
+
+def _budgets(budgets: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    yield from _names("budgets", budgets, sdhc.SHELLS, "table")
+    for table, shell in sdhc.SHELLS.items():
+        if table in budgets:
+            yield from _names(f"budgets.{table}", budgets[table], shell.levels, "level")
+
+
+def _thresholds(thresholds: Mapping[str, int]) -> Iterator[str]:
+    yield from _names("thresholds", thresholds, sdhc.truncated_tables(), "table of persons")
+
+
+def _names(place: str, given: Mapping[str, Any], known: Any, what: str) -> Iterator[str]:
+    """Yield what is strange or missing among the keys of a mapping."""
+    for name in given:
+        if name not in known:
+            yield f"{place}: no {what} '{name}'.{suggest(name, known)}"
+    missing = [name for name in known if name not in given]
+    if missing:
+        yield f"{place}: every {what} is needed; missing: {', '.join(missing)}"
+
+
+def load_configuration(
+    source: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None
+) -> Configuration:
+    """Return a configuration that comes with discreet, by name, or one in a YAML file.
+
+    `changes` replace whole entries: `states`, `budgets`, `thresholds` or `noise`.
+    """
+    place = "configuration"
+    if isinstance(source, Mapping):
+        content: Any = {"format_version": FORMAT_VERSION, **source}
+    else:
+        content, place = _read(source)
+    return parse(Configuration, {**check_format(content, place), **(changes or {})}, place)
+
+
+def _read(source: str | Path) -> tuple[Any, str]:
+    shipped = {entry.name.removesuffix(".yaml"): entry for entry in _shipped()}
+    if str(source) in shipped:
+        with resources.as_file(shipped[str(source)]) as path:
+            return read_yaml(path), path.name
+    if not Path(source).is_file():
+        hint = suggest(str(source), shipped)
+        raise BadInput(f"no configuration or configuration file of that name.{hint}")
+    return read_yaml(Path(source)), Path(source).name
+
+
+def shipped_configurations() -> list[str]:
+    """Return the names of the configurations that come with the package."""
+    return sorted(entry.name.removesuffix(".yaml") for entry in _shipped())
+
+
+def _shipped() -> Iterator[Any]:
+    folder = resources.files("discreet.mechanisms.phsafe") / "configurations"
+    return (entry for entry in folder.iterdir() if entry.name.endswith(".yaml"))

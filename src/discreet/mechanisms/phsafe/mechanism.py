@@ -1,0 +1,215 @@
+"""PHSafe as a mechanism: count nine tables, add exact noise to every cell, publish.
+
+Every basis cell of every level gets independent noise, empty cells too; which cells exist
+follows from the configuration alone. Nothing is made consistent and negative numbers stay.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import PrivateAttr, model_validator
+
+from discreet.census import Census, Schema
+from discreet.config import Strict
+from discreet.engine import Engine
+from discreet.errors import BadInput
+from discreet.files import write_yaml
+from discreet.mechanisms.domain import domain_of
+from discreet.mechanisms.phsafe.accounting import Account, Change, Noise, Part
+from discreet.mechanisms.phsafe.configuration import Configuration, load_configuration
+from discreet.mechanisms.phsafe.publishing import account_of, write_release
+from discreet.noise import (
+    DiscreteGaussian,
+    Randomness,
+    discrete_gaussian,
+    discrete_laplace,
+    key_of,
+)
+from discreet.products import sdhc
+from discreet.spec import (
+    MULTIPLICATIVE,
+    NORMALISED_RENYI,
+    Budget,
+    Exactly,
+    Indicator,
+    Multiverse,
+    Specification,
+    hamming_of_multisets,
+    symmetric_difference,
+)
+
+SOURCES: dict[Noise, str] = {
+    "gaussian": "Sexton et al. 2024, Theorems 1 to 4",
+    "geometric": "Ghosh, Roughgarden and Sundararajan 2012; Sexton et al. 2024, stability",
+}
+
+
+class PHSafe(Strict):
+    """Publish tables PH1 to PH8 of the Supplemental DHC file with noise.
+
+    Parameters
+    ----------
+    census_schema
+        The schema of the censuses this mechanism takes: the US layout.
+    configuration
+        The name of a configuration that comes with discreet, "us-2020" or "pr-2020"; what
+        is given below takes the place of its entries.
+    states, budgets, thresholds, noise
+        As in `Configuration`.
+    change
+        What one unit of distance is: "replace" a person, for which twice the budgets is
+        promised, or "add-remove" a person.
+    """
+
+    name: ClassVar[str] = "phsafe"
+    #: Noisy counts are themselves what is published, so the draw may be kept.
+    confidential_draw: ClassVar[bool] = False
+
+    census_schema: Schema
+    configuration: str | None = None
+    states: tuple[str, ...] | None = None
+    budgets: dict[str, dict[str, Any]] | None = None
+    thresholds: dict[str, Any] | None = None
+    noise: Noise | None = None
+    change: Change = "replace"
+
+    # What was checked is what is drawn from: the census is counted once, not twice.
+    _counted: tuple[Census, sdhc.Tally] | None = PrivateAttr(default=None)
+
+    @model_validator(mode="after")
+    def _possible(self) -> PHSafe:
+        schema = self.census_schema
+        own = {"units": sdhc.UNIT_COLUMNS, "persons": sdhc.PERSON_COLUMNS}
+        wanted = [("units", "state"), *((of, name) for of, names in own.items() for name in names)]
+        lost = [name for of, name in wanted if schema.home(name, of) is None]  # type: ignore[arg-type]
+        if lost:
+            raise ValueError(
+                f"the tables need the column '{lost[0]}', and schema {schema.name} has none; "
+                f"use a census of the profile us-decennial"
+            )
+        _ = self.settings
+        return self
+
+    @cached_property
+    def settings(self) -> Configuration:
+        """Return the configuration with what was given in place of its entries."""
+        given = {name: getattr(self, name) for name in ("states", "budgets", "thresholds", "noise")}
+        changes = {name: value for name, value in given.items() if value is not None}
+        if self.configuration is None:
+            return load_configuration(changes)
+        if Path(self.configuration).suffix:
+            # A file would not be covered by the hash of the configuration of the run.
+            raise BadInput("configuration: name one that comes with discreet, not a file.")
+        return load_configuration(self.configuration, changes)
+
+    @property
+    def account(self) -> Account:
+        """Return what every table and level costs."""
+        return self.settings.account
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters as plain data, the configuration written out."""
+        written = self.settings.model_dump(mode="json", exclude={"format_version", "name", "title"})
+        return {**written, "change": self.change}
+
+    # -- what is promised -------------------------------------------------------------
+
+    def check(self, census: Census) -> None:
+        """Refuse a census with a record that some table has no cell for."""
+        if not census.linked or census.units is None:
+            raise BadInput("phsafe: persons must name the unit they live in, and units be there.")
+        self._counted = None
+        self._counted = census, self._tally(census)
+
+    def _tally(self, census: Census) -> sdhc.Tally:
+        if self._counted is not None and self._counted[0] is census:
+            return self._counted[1]
+        tables = list(dict.fromkeys(part.table for part in self.account.parts))
+        taus = {part.table: part.threshold for part in self.account.parts}
+        thresholds = {table: tau for table, tau in taus.items() if tau is not None}
+        tally = sdhc.tally_census(census, thresholds, self.settings.states)
+        sdhc.check_cells(tally, tables)
+        return tally
+
+    def facts(self, census: Census) -> dict[str, int]:
+        """Return nothing: the budget does not depend on the data."""
+        return {}
+
+    def specify(self, facts: Mapping[str, int] | None = None) -> Specification:
+        """Return the specification, with the budget as published."""
+        gaussian = self.settings.noise == "gaussian"
+        premetric = symmetric_difference if self.change == "add-remove" else hamming_of_multisets
+        return Specification(
+            domain=domain_of(self.census_schema),
+            multiverse=Multiverse(invariants=(self._places(),)),
+            input_premetric=premetric("person"),
+            output_premetric=NORMALISED_RENYI if gaussian else MULTIPLICATIVE,
+            budget=Budget(
+                unit="rho2" if gaussian else "epsilon",
+                amount=Exactly(of=self.account.published(self.change)),
+                source=SOURCES[self.settings.noise],
+                status="published",
+            ),
+        )
+
+    def _places(self) -> Indicator:
+        """Return what is taken as public: where housing is (Bailie, Gong and Meng, Table 4)."""
+        kinds = self.census_schema.kinds
+        return Indicator(
+            name=f"{self.census_schema.block}s with at least one housing unit",
+            of="units",
+            where={"kind": [*kinds.occupied, *kinds.vacant]},
+            level=self.census_schema.block,
+        )
+
+    # -- what is done -----------------------------------------------------------------
+
+    def draw(self, census: Census, rng: Randomness, folder: Path, threads: int = 1) -> None:
+        """Write the noisy counts of every table; the exact ones are not kept."""
+        tally = self._tally(census)
+        self._counted = None
+        noise = _noise(rng, self.account, self.settings.states)
+        drawn: dict[str, list[dict[str, NDArray[Any]]]] = {}
+        for part in self.account.parts:
+            exact = sdhc.counts_of(tally, part.table, part.level, part.threshold)
+            rows = sdhc.labels(part.table, part.level, self.settings.states)
+            rows["value"] = exact.reshape(-1) + noise[part]
+            drawn.setdefault(part.table, []).append(rows)
+        for table, levels in drawn.items():
+            columns = {name: np.concatenate([one[name] for one in levels]) for name in levels[0]}
+            with census.engine.lend(columns) as frame:
+                census.engine.write_parquet(frame, folder / "tables" / f"{table}.parquet")
+
+    def publish(self, folder: Path, out: Path, engine: Engine) -> None:
+        """Write the tables with the variance of each number, and what follows from them."""
+        variances = {(part.table, part.level): _variance(part) for part in self.account.parts}
+        write_release(folder / "tables", out, engine, self.settings, variances)
+        write_yaml(out / "accounting.yaml", account_of(self.account))
+
+
+def _noise(
+    rng: Randomness, account: Account, states: tuple[str, ...]
+) -> dict[Part, NDArray[np.int64]]:
+    """Return independent noise for every cell of every part."""
+    drawn = {}
+    # In the order of their parameters: the law of the noise is prepared once for each.
+    for part in sorted(account.parts, key=lambda part: part.parameter):
+        draw = discrete_gaussian if part.noise == "gaussian" else discrete_laplace
+        key = int(key_of([part.table], [part.level])[0])
+        size = sdhc.cells_of(part.level, part.table, states)
+        drawn[part] = draw(rng, "phsafe", key, part.parameter, size)
+    return drawn
+
+
+def _variance(part: Part) -> float:
+    """Return the variance of the noise; the geometric one is 2 r / (1 - r)^2, r = exp(-1/s)."""
+    if part.noise == "gaussian":
+        return float(DiscreteGaussian(part.parameter).variance())
+    return 1 / (2 * math.sinh(float(1 / (2 * part.parameter))) ** 2)

@@ -1,0 +1,326 @@
+"""Plan a run: the noise its budgets buy, what truncation leaves out, and the way back.
+
+Margins of error are 1.645 standard deviations, 90 percent of a normal law, as in Sexton et
+al. (2024), Table 10; of geometric noise they are its own quantiles. The discrete Gaussian
+of parameter sigma^2 has variance below sigma^2 (Canonne, Kamath and Steinke 2020), so the
+margins shown are not too small on its account.
+
+Nothing here looks at a census. The bias of truncation depends on how large households
+are, so the sizes have to be given, with where they come from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.errors import BadInput
+from discreet.mechanisms.phsafe.accounting import (
+    Account,
+    Change,
+    Part,
+    Z,
+    budget_for_margin,
+    stability,
+)
+from discreet.mechanisms.phsafe.configuration import Configuration, load_configuration
+from discreet.mechanisms.phsafe.sizes import Bias, Sizes, truncation_bias
+from discreet.products import sdhc
+from discreet.spec import concentrated_to_approximate
+
+#: The delta of the published figures.
+DELTA = Fraction(1, 10**10)
+
+#: Digits kept when the budget of a target is rounded up.
+DIGITS = 6
+
+CHANGES: dict[Change, str] = {
+    "add-remove": "one person is added or removed (unbounded)",
+    "replace": "one person is replaced by another (bounded)",
+}
+
+#: What distances between laws are told in, and what is left outside of every promise.
+MEASURES = {"rho^2": "normalised Renyi divergence", "epsilon": "multiplicative distance"}
+PUBLIC = "public: which blocks have housing units"
+
+#: Margins of error the budgets of 2020 were set for (Sexton et al. 2024, Table 10): the
+#: nation, states, and race groups in states, of PH3 and of all other tables.
+NATION_2020, STATE_2020, GROUPS_2020, OTHER_GROUPS_2020 = 500, 200, {"PH3": 20}, 68
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a run promises for one kind of neighbours, as published and counted tightly."""
+
+    change: Change
+    unit: str
+    published: Fraction
+    tight: Fraction
+    delta: Fraction
+
+    def epsilon(self, tight: bool = False) -> float:
+        """Return epsilon at delta (Canonne, Kamath and Steinke 2020, Corollary 13)."""
+        amount = self.tight if tight else self.published
+        if self.unit == "epsilon":
+            return float(amount)
+        return float(concentrated_to_approximate(amount, self.delta, "tight").amount)
+
+    def describe(self) -> list[str]:
+        """Return the promise as lines of text."""
+        at = "" if self.unit == "epsilon" else f" at delta {float(self.delta):g}"
+        lines = [f"{CHANGES[self.change]}:"]
+        for name, amount, tight in (
+            ("published", self.published, False),
+            ("tight (ours, proved here; never charged)", self.tight, True),
+        ):
+            told = f"  {name}: {self.unit} = {float(amount):.6f}"
+            more = f", epsilon {self.epsilon(tight):.3f}{at}" if at else ""
+            lines.append(told + more)
+        return lines
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the promise as plain data."""
+        return {
+            "neighbours": CHANGES[self.change],
+            "unit": self.unit,
+            "published": str(self.published),
+            "published_decimal": float(self.published),
+            "published_epsilon": self.epsilon(),
+            "tight": str(self.tight),
+            "tight_decimal": float(self.tight),
+            "tight_epsilon": self.epsilon(tight=True),
+            "tight_status": "ours, proved here; shown, never charged",
+            "delta": str(self.delta),
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Noise of every table and level, the promises, and what truncation leaves out."""
+
+    configuration: Configuration
+    promises: tuple[Promise, ...]
+    biases: tuple[Bias, ...] = ()
+    sizes: Sizes | None = None
+
+    @property
+    def account(self) -> Account:
+        """Return what the run spends."""
+        return self.configuration.account
+
+    def describe(self) -> list[str]:
+        """Return the plan as lines of text."""
+        unit = self.promises[0].unit
+        lines = [": ".join(filter(None, (self.configuration.name, self.configuration.title))), ""]
+        lines.append(
+            f"{'table':<11}{'level':<11}{'tau':>5}{'D':>5}{unit:>11}{'sigma':>10}{'margin':>9}"
+            f"{'of the total':>14}"
+        )
+        for part in self.account.parts:
+            cells = len(sdhc.SHELLS[part.table].cells)
+            total = f"{margin(part, cells):>14.2f}" if cells > 1 else f"{'':>14}"
+            line = (
+                f"{part.table:<11}{part.level:<11}{part.threshold or '':>5}{part.stability:>5}"
+                f"{float(part.budget):>11.6f}{deviation(part):>10.3f}{margin(part):>9.2f}{total}"
+            )
+            lines.append(line.rstrip())
+        lines += [
+            "(D: rows of the counts that one person added or removed may change; margin of error",
+            " of a cell, and of the sum of its table's cells: 90 percent)",
+            "",
+            f"promised in {MEASURES[unit]}, unit: person; {PUBLIC}:",
+        ]
+        lines += [line for promise in self.promises for line in promise.describe()]
+        if self.sizes is not None:
+            lines += ["", *self.sizes.describe(), *(bias.describe() for bias in self.biases)]
+        return lines
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the plan as plain data, exact numbers as text."""
+        told: dict[str, Any] = {
+            "configuration": self.configuration.name,
+            "title": self.configuration.title,
+            "noise": self.configuration.noise,
+            "parts": [_part(part) for part in self.account.parts],
+            "output_premetric": MEASURES[self.promises[0].unit],
+            "invariants": PUBLIC,
+            "promises": [promise.as_data() for promise in self.promises],
+        }
+        if self.sizes is not None:
+            told["truncation"] = {
+                **self.sizes.source_as_data(),
+                "tables": [bias.as_data() for bias in self.biases],
+            }
+        return told
+
+
+def plan(
+    configuration: str | Configuration, delta: Fraction = DELTA, sizes: Sizes | None = None
+) -> Plan:
+    """Return the noise of every table and level, the promises, and with `sizes` the bias.
+
+    Sizes that were measured with noise on the same persons cost what they cost: it is added
+    to the promises.
+    """
+    settings = (
+        configuration
+        if isinstance(configuration, Configuration)
+        else load_configuration(configuration)
+    )
+    account = settings.account
+    unit = "rho^2" if settings.noise == "gaussian" else "epsilon"
+    promises = tuple(
+        Promise(
+            change,
+            unit,
+            account.published(change) + _charge(sizes, change, unit),
+            account.tight(change) + _charge(sizes, change, unit),
+            delta,
+        )
+        for change in CHANGES
+    )
+    biases = () if sizes is None else truncation_bias(sizes, settings.thresholds)
+    return Plan(settings, promises, biases, sizes)
+
+
+def _charge(sizes: Sizes | None, change: Change, unit: str) -> Fraction:
+    """Return what the sizes themselves cost; by the general rule twice the distance costs four
+    times the rho^2, and twice the epsilon.
+    """
+    if sizes is None or sizes.rho is None:
+        return Fraction(0)
+    if unit != "rho^2":
+        raise BadInput("sizes: noised sizes are charged in rho^2, so the run must be, too.")
+    return sizes.rho if change == "add-remove" else 4 * sizes.rho
+
+
+def deviation(part: Part) -> float:
+    """Return the standard deviation of the noise, for the Gaussian its parameter."""
+    if part.noise == "gaussian":
+        return math.sqrt(part.parameter)
+    return 1 / (math.sqrt(2) * math.sinh(float(1 / (2 * part.parameter))))
+
+
+def margin(part: Part, cells: int = 1) -> float:
+    """Return the margin of error (90 percent) of a cell, or of the sum of some cells.
+
+    A cell with geometric noise: the least m with P(|noise| > m) = 2 r^(m+1)/(1 + r) at most
+    0.1, r = exp(-1/scale).
+    """
+    if part.noise == "gaussian" or cells > 1:
+        return float(Z) * deviation(part) * math.sqrt(cells)
+    rate = -1 / float(part.parameter)
+    least = math.log(0.05 * (1 + math.exp(rate))) / rate - 1
+    return float(max(math.ceil(least - 1e-12), 0))
+
+
+def _part(part: Part) -> dict[str, Any]:
+    cells = len(sdhc.SHELLS[part.table].cells)
+    return {
+        "table": part.table,
+        "level": part.level,
+        "threshold": part.threshold,
+        "stability": part.stability,
+        "budget": str(part.budget),
+        "budget_decimal": float(part.budget),
+        "parameter": str(part.parameter),
+        "sigma": deviation(part),
+        "margin_of_error": margin(part),
+        "cells": cells,
+        "margin_of_error_of_the_total": margin(part, cells),
+        "published": {change: str(part.published(change)) for change in CHANGES},
+        "tight": {change: str(part.tight(change)) for change in CHANGES},
+    }
+
+
+# -- the way back -----------------------------------------------------------------------------
+
+
+def targets_of(texts: Sequence[str]) -> dict[tuple[str, str], Fraction]:
+    """Return the margin by table and level of targets written `TABLE:LEVEL=MARGIN`."""
+    found = [_target(text) for text in texts]
+    if len(dict(found)) != len(found):
+        raise BadInput("one level of a table has two targets. Keep one of them.")
+    return dict(found)
+
+
+def _target(text: str) -> tuple[tuple[str, str], Fraction]:
+    place, equals, wanted = text.rpartition("=")
+    table, colon, level = place.partition(":")
+    try:
+        value = Fraction(wanted)
+    except (ValueError, ZeroDivisionError):
+        value = Fraction(0)
+    if not (equals and colon) or value <= 0:
+        raise BadInput("a target is TABLE:LEVEL=MARGIN with a positive margin: 'PH3:state_A-G=20'.")
+    return (table.strip(), level.strip()), value
+
+
+def budget_for(table: str, threshold: int | None, wanted: Fraction | int) -> Fraction:
+    """Return a rho, rounded up to six digits, for which a cell has at most this margin.
+
+    >>> budget_for("PH3", 6, 20)
+    Fraction(662977, 1000000)
+    """
+    exact = budget_for_margin(wanted, stability(table, threshold), digits=None)
+    digit = Fraction(10) ** (math.floor(math.log10(exact)) - DIGITS + 1)
+    return math.ceil(exact / digit) * digit
+
+
+def budgets_2020(thresholds: Mapping[str, int]) -> dict[str, dict[str, Fraction]]:
+    """Return the budgets of 2020 from their margins of error: the 46 rows of Table 10.
+
+    The formula is z^2 D^2 / (2 margin^2) with z = 1.645, rounded to six decimals. (The text
+    of Sexton et al. (2024) names z = 1.64, with which the table does not come out.)
+    """
+    return {
+        table: {
+            level: budget_for_margin(
+                margin_2020(table, level), stability(table, thresholds.get(table))
+            )
+            for level in shell.levels
+        }
+        for table, shell in sdhc.SHELLS.items()
+    }
+
+
+def margin_2020(table: str, level: str) -> int:
+    """Return the margin of error that a level had to meet in 2020."""
+    if level.startswith("usa"):
+        return NATION_2020
+    return GROUPS_2020.get(table, OTHER_GROUPS_2020) if level == "state_A-G" else STATE_2020
+
+
+def meet(
+    configuration: str | Configuration, targets: Mapping[tuple[str, str], Fraction]
+) -> Configuration:
+    """Return the configuration whose named levels meet their margins; others stay.
+
+    So the whole may cost more or less.
+    """
+    settings = (
+        configuration
+        if isinstance(configuration, Configuration)
+        else load_configuration(configuration)
+    )
+    if settings.noise != "gaussian":
+        raise BadInput("targets: margins are met with Gaussian noise only.")
+    budgets = {table: dict(levels) for table, levels in settings.budgets.items()}
+    for (table, level), wanted in targets.items():
+        if level not in sdhc.shell_of(table).levels:
+            known = ", ".join(sdhc.shell_of(table).levels)
+            raise BadInput(f"table {table} has no level '{level}'. Known: {known}.")
+        budgets[table][level] = budget_for(table, settings.thresholds.get(table), wanted)
+    asked = ", ".join(f"{table}:{level}={wanted}" for (table, level), wanted in targets.items())
+    base = settings.name.removesuffix("-planned")
+    return load_configuration(
+        {
+            **settings.model_dump(mode="json"),
+            "name": f"{base}-planned".removeprefix("-"),
+            "title": f"planned for margins of error {asked}",
+            "budgets": budgets,
+        }
+    )

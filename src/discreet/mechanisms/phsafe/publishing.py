@@ -1,0 +1,145 @@
+"""Write what is published: noisy tables as Parquet and in the published text format."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.engine import Engine
+from discreet.files import FORMAT_VERSION, write_text
+from discreet.mechanisms.phsafe.accounting import Account, Change, Noise
+from discreet.mechanisms.phsafe.configuration import Configuration
+from discreet.products import sdhc
+
+#: As the published files call the noise.
+DISTRIBUTIONS: dict[Noise, str] = {
+    "gaussian": "Discrete Gaussian",
+    "geometric": "Two-Sided Geometric",
+}
+
+Columns = dict[str, NDArray[Any]]
+
+CHANGES: tuple[Change, ...] = ("add-remove", "replace")
+
+
+def write_release(
+    drawn: Path,
+    out: Path,
+    engine: Engine,
+    settings: Configuration,
+    variances: Mapping[tuple[str, str], float],
+) -> None:
+    """Write every table that was drawn, what follows from them, and estimates.
+
+    `variances` are those of the noise, by table and level. Estimates are those of a normal
+    law, so there are none for geometric noise.
+    """
+    released: dict[str, Columns] = {}
+    for table in dict.fromkeys(table for table, _ in variances):
+        rows = engine.to_numpy(engine.read_parquet(drawn / f"{table}.parquet"))
+        levels = [level for of, level in variances if of == table]
+        sizes = [sdhc.cells_of(level, table, settings.states) for level in levels]
+        rows["variance"] = np.repeat([variances[table, level] for level in levels], sizes)
+        released[table] = rows
+    for name, derived in sdhc.DERIVED.items():
+        if derived.source in released:
+            released[name] = derive(derived, released[derived.source])
+    distribution = DISTRIBUTIONS[settings.noise]
+    for table, columns in released.items():
+        _write(out / "tables" / table, engine, published_columns(table, columns, distribution))
+    if settings.noise == "gaussian":
+        for table, estimated in _estimates(released, settings.thresholds).items():
+            _write(out / "estimates" / table, engine, estimated)
+
+
+def _estimates(
+    released: Mapping[str, Columns], thresholds: Mapping[str, int]
+) -> dict[str, Columns]:
+    """Return the tables of estimates, each from the tables it needs, two at a time."""
+    asked: list[tuple[str, ...]] = [(table,) for table in sdhc.estimates.COUNTS]
+    asked += [(one.numerator, one.denominator) for one in sdhc.estimates.AVERAGES.values()]
+    jobs = [{name: released[name] for name in names if name in released} for names in asked]
+    with ThreadPoolExecutor(2) as pool:  # the kernels release the lock
+        made = pool.map(lambda job: sdhc.estimates.estimate_tables(job, thresholds), jobs)
+        return {table: columns for tables in made for table, columns in tables.items()}
+
+
+def derive(derived: sdhc.Derived, columns: Columns) -> Columns:
+    """Return a table whose cells are sums of independent cells of another: variances add."""
+    own = list(sdhc.SHELLS[derived.source].cells)
+    groups = len(columns["cell"]) // len(own)
+    made: Columns = {
+        name: columns[name].reshape(groups, len(own))[:, : len(derived.cells)].reshape(-1)
+        for name in ("region_type", "region", "iteration")
+    }
+    made["cell"] = np.tile(np.array(list(derived.cells), dtype=np.int64), groups)
+    for name in ("value", "variance"):
+        values = columns[name].reshape(groups, len(own))
+        sums = [
+            values[:, [own.index(part) for part in parts]].sum(axis=1)
+            for parts in derived.cells.values()
+        ]
+        made[name] = np.stack(sums, axis=1).reshape(-1)
+    return made
+
+
+def _write(path: Path, engine: Engine, columns: Columns) -> None:
+    """Write one table twice, as Parquet and as text with bars between the columns."""
+    with engine.lend(columns) as frame:
+        engine.write_parquet(frame, path.with_suffix(".parquet"))
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="|", lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+    write_text(path.with_suffix(".csv"), text.getvalue())
+
+
+def published_columns(table: str, columns: Columns, distribution: str) -> Columns:
+    """Return the columns of a published file: no ITERATION_CODE where there are no groups."""
+    shell = sdhc.SHELLS.get(table)
+    grouped = shell is None or shell.race_of is not None
+    named: Columns = {"REGION_ID": columns["region"], "REGION_TYPE": columns["region_type"]}
+    if grouped:
+        named["ITERATION_CODE"] = columns["iteration"]
+    named[sdhc.cell_column(table)] = columns["cell"]
+    named["COUNT"] = columns["value"]
+    named["NOISE_DISTRIBUTION"] = np.full(len(columns["cell"]), distribution, dtype=object)
+    named["VARIANCE"] = columns["variance"]
+    return named
+
+
+def account_of(account: Account) -> dict[str, Any]:
+    """Return the account as plain data: a function of the configuration alone."""
+    unit = "rho^2" if account.parts[0].noise == "gaussian" else "epsilon"
+    totals = {
+        change: {
+            "charged": str(account.published(change)),
+            "tight": str(account.tight(change)),
+        }
+        for change in CHANGES
+    }
+    return {
+        "format_version": FORMAT_VERSION,
+        "unit": unit,
+        "per": "person; `tight` is ours, proved here, and shown only: `charged` is what counts",
+        "totals": totals,
+        "parts": [
+            {
+                "table": part.table,
+                "level": part.level,
+                "budget": str(part.budget),
+                "threshold": part.threshold,
+                "stability": part.stability,
+                "parameter": str(part.parameter),
+                "tight": {change: str(part.tight(change)) for change in CHANGES},
+            }
+            for part in account.parts
+        ],
+    }

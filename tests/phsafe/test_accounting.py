@@ -1,0 +1,146 @@
+"""Budgets, stability and noise against the published figures, and the tighter account."""
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from discreet.mechanisms.phsafe import (
+    account,
+    budget_for_margin,
+    load_configuration,
+    shipped_configurations,
+    stability,
+    tight_square,
+)
+from discreet.mechanisms.phsafe.accounting import KEEP_UNIQUE, join_stability, keep_first, overlap
+from discreet.products import sdhc
+
+US, PR = load_configuration("us-2020"), load_configuration("pr-2020")
+
+#: Margins of error that the budgets of 2020 were set for.
+NATION, STATE, STATE_RACE, STATE_RACE_CHILDREN = 500, 200, 68, 20
+
+
+def margin(table: str, level: str) -> int:
+    if level.startswith("usa"):
+        return NATION
+    if level != "state_A-G":
+        return STATE
+    return STATE_RACE_CHILDREN if table == "PH3" else STATE_RACE
+
+
+#: Budgets by level as printed: usa_*, usa_A-G, usa_H,I, state_*, state_A-G, state_H,I.
+JOINED = ["0.002619"] * 3 + ["0.016371", "0.141622", "0.016371"]
+CHILDREN = ["0.001061"] * 3 + ["0.006630", "0.662976", "0.006630"]
+HOUSING = ["0.000022"] * 3 + ["0.000135", "0.001170", "0.000135"]
+PRINTED = {
+    "PH1_num": JOINED, "PH4": JOINED, "PH7": JOINED, "PH2": JOINED, "PH3": CHILDREN,
+    "PH6": CHILDREN, "PH1_denom": HOUSING, "PH5_denom": HOUSING, "PH8_denom": HOUSING,
+}  # fmt: skip
+
+
+def test_all_46_published_budgets_follow_from_margin_and_threshold():
+    checked = 0
+    for table, shell in sdhc.SHELLS.items():
+        printed = dict(zip(sdhc.LEVELS, PRINTED[table], strict=True))
+        distance = stability(table, US.thresholds.get(table))
+        for level in shell.levels:
+            expected = Fraction(printed[level])
+            assert budget_for_margin(margin(table, level), distance) == expected
+            assert US.budgets[table][level] == expected
+            checked += 1
+    assert checked == 46
+
+
+@pytest.mark.parametrize("z", ["1.64", "1.6448536269514722"])
+def test_no_other_constant_gives_them_all(z):
+    differing = [
+        (table, level)
+        for table, shell in sdhc.SHELLS.items()
+        for level in shell.levels
+        if budget_for_margin(
+            margin(table, level), stability(table, US.thresholds.get(table)), Fraction(z)
+        )
+        != US.budgets[table][level]
+    ]
+    assert ("PH1_num", "state_A-G") in differing
+
+
+def test_totals():
+    assert US.account.published("add-remove") == Fraction("1.257281")
+    assert US.account.published("replace") == Fraction("2.514562")
+    assert PR.account.published("add-remove") == Fraction("1.226649")
+    assert PR.account.published("replace") == Fraction("2.453298")
+    tight = [a.tight(c) for a in (US.account, PR.account) for c in ("add-remove", "replace")]
+    assert [round(float(t), 4) for t in tight] == [0.4884, 1.9536, 0.4759, 1.9037]
+    assert shipped_configurations() == ["pr-2020", "us-2020"]
+    assert {part.level.split("_")[0] for part in PR.account.parts} == {"state"}
+
+
+def test_the_tight_account_is_never_above_the_one_charged():
+    for part in US.account.parts:
+        for change in ("add-remove", "replace"):
+            assert part.tight(change) <= part.published(change)
+    tau = {10: Fraction(10, 11) ** 2, 6: Fraction(6, 7) ** 2, None: Fraction(1)}
+    for part in US.account.parts:
+        assert part.tight("add-remove") == part.budget * tau[part.threshold] / 2
+        assert part.tight("replace") == part.budget * tau[part.threshold] * 2
+
+
+SIGMAS = [  # rho, stability, sigma^2, sigma, 1.645 sigma
+    ("0.002619", 22, 92401.68, 303.976, 500.04),
+    ("0.016371", 22, 14782.24, 121.582, 200.00),
+    ("0.141622", 22, 1708.774, 41.337, 68.000),
+    ("0.001061", 14, 92365.69, 303.917, 499.94),
+    ("0.006630", 14, 14781.30, 121.578, 200.00),
+    ("0.662976", 14, 147.818, 12.158, 20.000),
+    ("0.000022", 2, 90909.09, 301.511, 495.99),
+    ("0.000135", 2, 14814.81, 121.716, 200.22),
+    ("0.001170", 2, 1709.402, 41.345, 68.01),
+]
+
+
+@pytest.mark.parametrize(("rho", "distance", "variance", "sigma", "width"), SIGMAS)
+def test_variances_of_the_published_budgets(rho, distance, variance, sigma, width):
+    parts = [p for p in US.account.parts if (p.budget, p.stability) == (Fraction(rho), distance)]
+    assert parts
+    for part in parts:
+        assert float(part.parameter) == pytest.approx(variance, rel=4e-6)
+        assert math.sqrt(part.parameter) == pytest.approx(sigma, abs=6e-4)
+        assert 1.645 * math.sqrt(part.parameter) == pytest.approx(width, abs=6e-3)
+
+
+def test_stability_follows_from_the_query():
+    assert join_stability(keep_first(10), KEEP_UNIQUE, 1, 2) == 22
+    for tau in (1, 2, 6, 10, 50):
+        assert stability("PH7", tau) == 2 * tau + 2
+    assert {stability(table) for table in ("PH1_denom", "PH5_denom", "PH8_denom")} == {2}
+    assert tight_square("PH3", 6, "replace") == 288
+
+
+def test_a_record_lies_in_one_cell_of_a_level(monkeypatch):
+    for table, shell in sdhc.SHELLS.items():
+        assert {overlap(table, level) for level in shell.levels} == {1}
+    # A level with groups that overlap would be charged for it.
+    both = sdhc.Level("USA", ("A", "H", "I"))
+    monkeypatch.setitem(sdhc.LEVELS, "usa_H,I", both)
+    overlap.cache_clear()
+    assert overlap("PH1_num", "usa_H,I") == 2
+    assert stability("PH1_num", 10) == 44
+    monkeypatch.undo()
+    overlap.cache_clear()
+
+
+def test_a_budget_of_0_leaves_a_level_out():
+    budgets = {name: dict.fromkeys(s.levels, Fraction(0)) for name, s in sdhc.SHELLS.items()}
+    budgets["PH2"]["state_*"] = Fraction(1, 2)
+    made = account(budgets, US.thresholds)
+    assert [(part.table, part.level) for part in made.parts] == [("PH2", "state_*")]
+
+
+def test_geometric_noise_is_told_in_epsilon():
+    made = account({"PH7": {"usa_*": Fraction(1)}}, {"PH7": 10}, "geometric")
+    assert made.parts[0].parameter == 22
+    assert (made.published("add-remove"), made.published("replace")) == (1, 2)
+    assert made.tight("add-remove") == Fraction(20, 22)

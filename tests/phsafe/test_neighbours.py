@@ -1,0 +1,318 @@
+"""How far one person moves the counts: never above the tight bound, which is attained.
+
+Pairs are drawn at random and built to be extreme; for each of them the exact L2 distance
+of the counts of every level is computed from two whole tabulations.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import narwhals as nw
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from discreet.engine import Engine
+from discreet.mechanisms.phsafe import accounting, stability, tight_square
+from discreet.products import sdhc
+from discreet.products.sdhc import truncate
+from phsafe.homes import Home, Person, census_of
+
+STATES = ("01", "50")
+TAU = {"PH1_num": 3, "PH2": 4, "PH3": 2, "PH4": 3, "PH6": 2, "PH7": 3}
+ENGINE = Engine(threads=1)
+
+
+def counts(homes: list[Home], tau: dict[str, int] = TAU) -> dict:
+    return sdhc.count_tables(census_of(ENGINE, homes, states=STATES, residents=1), tau, STATES)
+
+
+def squares(one: list[Home], other: list[Home], tau: dict[str, int] = TAU) -> dict:
+    """Return the squared L2 distance of the counts of every table and level."""
+    before, after = counts(one, tau), counts(other, tau)
+    return {place: int(((after[place] - before[place]) ** 2).sum()) for place in before}
+
+
+def too_far(found: dict, change: str, tau: dict[str, int] = TAU) -> list:
+    """Return the levels in which a pair is farther apart than the tight bound says."""
+    return [
+        (table, level)
+        for (table, level), square in found.items()
+        if square > tight_square(table, tau.get(table), change)
+    ]
+
+
+# -- any pair ----------------------------------------------------------------------------------
+
+RELATIVES = ["25", "26", "28", "30", "33", "34", "36"]
+OTHERS = st.builds(
+    Person,
+    st.integers(0, 70),
+    st.sampled_from(RELATIVES),
+    st.sampled_from("12"),
+    st.sampled_from(["01", "02", "07"]),
+    st.sampled_from("12"),
+)
+HEADS = st.builds(
+    Person,
+    st.integers(16, 90),
+    st.just("20"),
+    st.sampled_from("12"),
+    st.sampled_from(["01", "02", "07"]),
+    st.sampled_from("12"),
+)
+
+
+def spouse(head: Person, kind: str) -> Person:
+    sex = head.sex if kind in ("23", "24") else "12"[head.sex == "1"]
+    return Person(44, kind, sex)
+
+
+@st.composite
+def towns(draw):
+    homes = []
+    for number in range(1, draw(st.integers(2, 4)) + 1):
+        head = draw(HEADS)
+        members = [head, *draw(st.lists(OTHERS, max_size=6))]
+        kind = draw(st.sampled_from([None, "21", "22", "23", "24"]))
+        if kind is not None:
+            members.append(spouse(head, kind))
+        tenure = draw(st.sampled_from("123"))
+        homes.append(Home(number, tuple(members), tenure, draw(st.sampled_from(STATES))))
+    return homes
+
+
+def single(home: Home) -> bool:
+    return not {"21", "22", "23", "24"} & {person.relationship for person in home.members}
+
+
+@st.composite
+def moves(draw, change: str):
+    """Return a town and its neighbour; types and, as it may be, tenure of homes follow."""
+    town = draw(towns())
+    after = list(town)
+    places = st.integers(0, len(town) - 1)
+    if change == "replace" and draw(st.booleans()):  # a householder changes everything but that
+        at = draw(places)
+        sex = after[at].members[0].sex
+        head = replace(draw(HEADS), sex=sex)
+        after[at] = after[at].having(members=(head, *after[at].members[1:]))
+        return town, [_renovated(draw, home, one) for home, one in zip(after, town, strict=True)]
+    leaves = change == "replace" or draw(st.booleans())
+    if leaves:
+        at = draw(places)
+        others = after[at].members[1:]
+        if others:
+            gone = draw(st.integers(0, len(others) - 1))
+            rest = others[:gone] + others[gone + 1 :]
+            after[at] = after[at].having(members=(after[at].members[0], *rest))
+        elif change == "add-remove":
+            after[at] = after[at].having(members=())
+        else:
+            return town, town
+    if change == "replace" or not leaves:
+        at = draw(places)
+        person = draw(OTHERS)
+        if single(after[at]) and draw(st.booleans()):
+            person = spouse(after[at].members[0], draw(st.sampled_from(["21", "22", "23", "24"])))
+        after[at] = after[at].having(members=(*after[at].members, person))
+    return town, [_renovated(draw, home, one) for home, one in zip(after, town, strict=True)]
+
+
+def _renovated(draw, home: Home, before: Home) -> Home:
+    """Return a home that was altered, perhaps under another tenure: its record is replaced."""
+    if home == before:
+        return home
+    return home.having(tenure=draw(st.sampled_from("123")))
+
+
+def placed(towns: list[list[Home]]) -> list[Home]:
+    """Return all homes in one census: every town has two states to itself."""
+    return [
+        home.having(
+            unit_id=1000 * number + home.unit_id,
+            state=sdhc.STATES[2 * number + STATES.index(home.state)],
+        )
+        for number, town in enumerate(towns)
+        for home in town
+    ]
+
+
+def squares_of_towns(pairs: list) -> list[dict]:
+    """Return the squared distances of many pairs, from two tabulations of all of them."""
+    before, after = (
+        sdhc.count_tables(
+            census_of(ENGINE, placed(list(side)), states=sdhc.STATES, residents=1), TAU, sdhc.STATES
+        )
+        for side in zip(*pairs, strict=True)
+    )
+    found: list[dict] = [{} for _ in pairs]
+    for (table, level), exact in before.items():
+        if not level.startswith("state"):
+            continue
+        for number, squared in enumerate(found):
+            moved = (after[table, level] - exact)[2 * number : 2 * number + 2]
+            squared[table, level] = int((moved**2).sum())
+            squared[table, f"usa{level[5:]}"] = int((moved.sum(axis=0) ** 2).sum())
+    return found
+
+
+@pytest.mark.parametrize("change", ["add-remove", "replace"])
+def test_no_pair_is_farther_apart_than_the_tight_bound(change):
+    moved = []
+
+    @settings(
+        max_examples=8,
+        phases=[Phase.generate],
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.lists(moves(change), min_size=25, max_size=25))
+    def search(pairs):
+        for found in squares_of_towns(pairs):
+            assert not too_far(found, change)
+            moved.append(max(found.values()))
+
+    search()
+    assert max(moved) > 2  # the search does find pairs that move whole households
+
+
+# -- the extremal pairs ----------------------------------------------------------------------
+
+
+def big(unit_id: int, tau: int, types: tuple[str, str, str], tenure: str = "1") -> Home:
+    """Return a home of a man with so many own children of one kind that tau of them stay."""
+    members = (Person(40, "20"), *(Person(5, "25") for _ in range(tau + 1)))
+    return Home(unit_id, members, tenure, types=types)
+
+
+MARRIED, MALE = ("1", "01", "1"), ("2", "10", "5")
+
+
+def extremal(change: str, tau: int) -> tuple[list[Home], list[Home]]:
+    """Return homes that go from one cell to another, all alike, through one person.
+
+    One home (a person comes), or two (a person moves); the records of both homes are
+    replaced, so their types and tenure may change at will.
+    """
+    before = [big(1, tau, MARRIED), big(2, tau, MARRIED)]
+    after = [big(1, tau, MALE, tenure="3"), big(2, tau, MALE, tenure="3")]
+    someone = Person(50, "36")
+    after[0] = after[0].having(members=(*after[0].members, someone))
+    if change == "add-remove":
+        return before[:1], after[:1]
+    before[1] = before[1].having(members=(*before[1].members, someone))
+    return before, after
+
+
+UNIT_ROWS = ["PH2", "PH3", "PH6", "PH7", "PH8_denom"]
+
+
+@pytest.mark.parametrize("change", ["add-remove", "replace"])
+@pytest.mark.parametrize("tau", [1, 3, 10])
+def test_the_tight_bound_is_attained(change, tau):
+    taus = dict.fromkeys(TAU, tau)
+    found = squares(*extremal(change, tau), taus)
+    assert not too_far(found, change, taus)
+    for table in UNIT_ROWS:
+        attained = tight_square(table, taus.get(table), change)
+        assert found[table, "usa_*"] == found[table, "state_*"] == attained, table
+
+
+@pytest.mark.parametrize("tau", [1, 3, 10])
+def test_a_householder_of_another_race_moves_a_whole_household(tau):
+    """Race is the householder's own, so one person changes it in one home only."""
+    taus = dict.fromkeys(TAU, tau)
+    before = big(1, tau, MALE)
+    head = replace(before.members[0], race="02", hispanic="2")
+    after = before.having(members=(head, *before.members[1:]))
+    found = squares([before], [after], taus)
+    for table in ("PH1_num", "PH1_denom", "PH4", "PH5_denom", "PH7", "PH8_denom"):
+        kept = taus.get(table, 1)
+        moved = found[table, "state_A-G"]
+        assert moved <= tight_square(table, kept, "add-remove")
+        if table not in ("PH1_num", "PH4"):  # whose cells by age split the household
+            assert moved == 2 * kept**2
+
+
+# -- what is charged covers what is lost -------------------------------------------------------
+
+
+def losses(change: str, tau: int) -> dict:
+    """Return rho^2 lost between the extremal pair, and that charged, by part."""
+    taus = dict.fromkeys(TAU, tau)
+    found = squares(*extremal(change, tau), taus)
+    budgets = {name: dict.fromkeys(s.levels, Fraction(1, 100)) for name, s in sdhc.SHELLS.items()}
+    parts = accounting.account(budgets, taus).parts
+    return {
+        (part.table, part.level): (
+            Fraction(found[part.table, part.level]) / (2 * part.parameter),
+            part.published(change),
+        )
+        for part in parts
+    }
+
+
+@pytest.mark.parametrize("change", ["add-remove", "replace"])
+def test_the_published_budget_covers_the_extremal_pair(change):
+    assert all(lost <= charged for lost, charged in losses(change, 3).values())
+
+
+def test_noise_calibrated_to_tau_is_caught(monkeypatch):
+    monkeypatch.setattr(accounting, "stability", lambda table, threshold=None: threshold or 1)
+    caught = [p for p, (lost, charged) in losses("add-remove", 3).items() if lost > charged]
+    assert {table for table, _ in caught} >= set(UNIT_ROWS)
+
+
+def test_truncation_that_is_skipped_is_caught(monkeypatch):
+    monkeypatch.setattr("discreet.products.sdhc.tally.left_out", nobody_left_out)
+    pair = ([big(1, 8, MARRIED)], [big(1, 8, MALE).having(members=big(1, 7, MALE).members)])
+    assert {table for table, _ in too_far(squares(*pair), "add-remove")} >= {"PH2", "PH3", "PH6"}
+
+
+def nobody_left_out(members, cut):
+    nobody = members.filter(nw.col("person") < 0)
+    return nobody.group_by("unit", "person").agg(count=nw.len())
+
+
+# -- the order of truncation ---------------------------------------------------------------------
+
+
+def mixed(unit_id: int) -> Home:
+    """Return a home in which it matters who is kept: half are under 18."""
+    ages = [40, 3, 41, 5, 42, 7, 43, 9, 44, 11]
+    kinds = ["20", "25", "33", "25", "33", "25", "33", "25", "33", "25"]
+    members = tuple(Person(age, kind) for age, kind in zip(ages, kinds, strict=True))
+    return Home(unit_id, members)
+
+
+CROWD = [mixed(number) for number in range(1, 31)]
+GROWN = [CROWD[0].having(members=(*CROWD[0].members, Person(60, "33"))), *CROWD[1:]]
+
+
+def backwards_if_odd(members, cut):
+    """Return what is left out by an order that depends on how many persons there are."""
+    total = ENGINE.rows(members.select(rows=nw.len()))[0][0]
+    turned = members.with_columns(person_key=nw.col("person_key") * (-1) ** (total % 2))
+    return truncate.left_out(turned, cut)
+
+
+def test_others_do_not_change_who_is_kept():
+    found = squares(CROWD, GROWN)
+    # One person comes and pushes one out at most, in a home whose record stays the same.
+    assert all(square <= 2 for place, square in found.items() if place[0] in TAU)
+    assert not too_far(found, "add-remove")
+
+
+def test_an_order_that_depends_on_other_records_is_caught(monkeypatch):
+    monkeypatch.setattr("discreet.products.sdhc.tally.left_out", backwards_if_odd)
+    found = squares(CROWD, GROWN)
+    assert too_far(found, "add-remove")
+    assert any(square > 2 for place, square in found.items() if place[0] in TAU)
+
+
+def test_the_stability_of_the_join_bounds_the_rows_that_change():
+    found = squares(*extremal("add-remove", 3), dict.fromkeys(TAU, 3))
+    for (table, _), square in found.items():
+        assert np.sqrt(square) <= stability(table, 3)

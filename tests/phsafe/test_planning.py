@@ -1,0 +1,172 @@
+"""Plans of PHSafe: the published figures, margins and their inverse, truncation, refusals."""
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from discreet.config import BadConfig
+from discreet.errors import BadInput
+from discreet.mechanisms import phsafe
+from discreet.mechanisms.phsafe.planning import (
+    budget_for,
+    budgets_2020,
+    deviation,
+    margin,
+    margin_2020,
+    meet,
+    plan,
+    targets_of,
+)
+
+US = phsafe.load_configuration("us-2020")
+PR = phsafe.load_configuration("pr-2020")
+
+PUBLIC = {"source": "public", "citation": "made up"}
+
+
+def promised(found, tight: bool = False) -> dict[str, Fraction]:
+    return {one.change: one.tight if tight else one.published for one in found.promises}
+
+
+def test_the_published_totals() -> None:
+    assert promised(plan(US)) == {
+        "add-remove": Fraction("1.257281"),
+        "replace": Fraction("2.514562"),
+    }
+    assert promised(plan(PR))["add-remove"] == Fraction("1.226649")
+    assert promised(plan("pr-2020"))["replace"] == Fraction("2.453298")
+
+
+def test_the_tight_totals() -> None:
+    """Figures of the direct count: 0.4884 and 1.9536; Puerto Rico 0.4759 and 1.9037."""
+    for settings, wanted in ((US, (0.4884, 1.9536)), (PR, (0.4759, 1.9037))):
+        found = promised(plan(settings), tight=True).values()
+        assert [round(float(one), 4) for one in found] == list(wanted)
+
+
+@pytest.mark.parametrize(
+    ("table", "level", "sigma", "wanted"),
+    [
+        ("PH1_num", "usa_*", 303.976, 500.04),
+        ("PH7", "state_*", 121.582, 200.00),
+        ("PH4", "state_A-G", 41.337, 68.000),
+        ("PH6", "usa_*", 303.917, 499.94),
+        ("PH3", "state_A-G", 12.158, 20.000),
+        ("PH8_denom", "usa_H,I", 301.511, 495.99),
+        ("PH5_denom", "state_H,I", 121.716, 200.22),
+        ("PH1_denom", "state_A-G", 41.345, 68.01),
+    ],
+)
+def test_margins_of_the_published_table(table, level, sigma, wanted) -> None:
+    (part,) = (one for one in US.account.parts if (one.table, one.level) == (table, level))
+    assert deviation(part) == pytest.approx(sigma, abs=5e-4)
+    assert margin(part) == pytest.approx(wanted, abs=6e-3)
+
+
+def test_all_46_budgets_follow_from_margins_and_thresholds() -> None:
+    assert len(US.account.parts) == 46
+    assert budgets_2020(US.thresholds) == US.budgets
+
+
+def test_epsilon_is_the_tight_conversion() -> None:
+    """At the best order a the bound is met: exp((a-1)(a rho - e)) (1-1/a)^a / (a-1) = delta."""
+    rho, delta = 1.257281, 1e-10
+    epsilon = plan(US, Fraction(1, 10**10)).promises[0].epsilon()
+    deltas = [
+        (a - 1) * (a * rho - epsilon) + a * math.log(1 - 1 / a) - math.log(a - 1)
+        for a in [1 + k / 1000 for k in range(100, 20000)]
+    ]
+    assert min(deltas) == pytest.approx(math.log(delta), abs=1e-5)
+
+
+@pytest.mark.parametrize("wanted", [1, 20, 68, 200, 500, Fraction(1, 3)])
+@pytest.mark.parametrize(("table", "tau"), [("PH3", 6), ("PH7", 10), ("PH8_denom", None)])
+def test_a_planned_budget_meets_its_margin_and_hardly_more(table, tau, wanted) -> None:
+    rho = budget_for(table, tau, wanted)
+    found = margin(phsafe.Part(table, "usa_*", rho, tau, "gaussian"))
+    assert float(wanted) * (1 - 1e-5) < found <= float(wanted) * (1 + 1e-12)
+
+
+def test_targets_change_only_what_they_name() -> None:
+    targets = targets_of(["PH3:state_A-G=10", "PH8_denom:usa_*=100"])
+    planned = meet(US, targets)
+    for table, levels in US.budgets.items():
+        for level, budget in levels.items():
+            same = planned.budgets[table][level] == budget
+            assert same == ((table, level) not in targets)
+    parts = {(one.table, one.level): margin(one) for one in planned.account.parts}
+    assert 9.9999 < parts["PH3", "state_A-G"] <= 10
+    assert phsafe.load_configuration(planned.model_dump(mode="json")) == planned
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        (["PH3=4"], "TABLE:LEVEL=MARGIN"),
+        (["PH3:usa_*=0"], "TABLE:LEVEL=MARGIN"),
+        (["PH3:usa_*=x"], "TABLE:LEVEL=MARGIN"),
+        (["PH3:usa_*=4", "PH3:usa_*=5"], "two targets"),
+        (["PH9:usa_*=4"], "no table 'PH9'"),
+        (["PH2:usa_A-G=4"], "no level 'usa_A-G'"),
+    ],
+)
+def test_bad_targets_are_refused(targets: list[str], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        meet(US, targets_of(targets))
+
+
+def test_geometric_noise_has_margins_of_its_own() -> None:
+    for scale in (Fraction(1, 3), Fraction(3), Fraction(44)):
+        part = phsafe.Part("PH1_denom", "usa_*", 2 / scale, None, "geometric")
+        rate = math.exp(-1 / float(scale))
+        outside = [2 * rate ** (m + 1) / (1 + rate) for m in range(400)]
+        assert margin(part) == next(m for m, p in enumerate(outside) if p <= 0.1)
+        variance = 2 * rate / (1 - rate) ** 2
+        assert deviation(part) == pytest.approx(math.sqrt(variance), rel=1e-9)
+
+
+# --- truncation -----------------------------------------------------------------------------------
+
+
+def test_truncation_by_hand() -> None:
+    """Of 3 households with 1, 10 and 14 persons a threshold of 10 leaves 4 of 25 out."""
+    sizes = phsafe.load_sizes({**PUBLIC, "persons": {1: 1, 10: 1, 14: 1}, "under_18": {0: 9, 7: 1}})
+    found = {bias.table: bias for bias in plan(US, sizes=sizes).biases}
+    assert sorted(found) == ["PH1_num", "PH2", "PH3", "PH7"]
+    assert (found["PH7"].lost, found["PH7"].cut) == (4 / 25, 1 / 3)
+    assert (found["PH7"].mean, found["PH7"].kept) == (25 / 3, 7)
+    assert found["PH3"].lost == pytest.approx(1 / 7)
+    assert found["PH3"].cut == 1
+
+
+def test_noised_sizes_are_charged() -> None:
+    sizes = {"source": "noised", "citation": "a run", "rho": "1/100", "persons": {1: 5.0, 11: 1}}
+    found = promised(plan(US, sizes=phsafe.load_sizes(sizes)))
+    assert found["add-remove"] == Fraction("1.267281")
+    assert found["replace"] == Fraction("2.554562")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"persons": {1: 1}}, "say where the sizes come from"),
+        ({"source": "secret", "citation": "x", "persons": {1: 1}}, "source"),
+        ({"source": "public", "persons": {1: 1}}, "citation"),
+        ({"source": "noised", "citation": "x", "persons": {1: 1}}, "rho"),
+        ({**PUBLIC, "rho": "1/10", "persons": {1: 1}}, "rho"),
+        (PUBLIC, "at least one of"),
+        ({**PUBLIC, "persons": {0: 5}}, "no persons"),
+        ({**PUBLIC, "persons": {1: -5}}, "greater than or equal"),
+        ({**PUBLIC, "persons": {1: float("nan")}}, "persons"),
+        ({**PUBLIC, "family": {1: 1}}, "unknown key"),
+    ],
+)
+def test_sizes_without_a_source_are_refused(sizes, message: str) -> None:
+    with pytest.raises(BadConfig, match=message):
+        phsafe.load_sizes(sizes)
+
+
+def test_margins_of_2020() -> None:
+    told = {margin_2020(part.table, part.level) for part in US.account.parts}
+    assert told == {500, 200, 68, 20}
