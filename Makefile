@@ -46,7 +46,7 @@ $(REPORT): $(SOURCES) | $(STAMP)
 	@touch $@
 
 test: setup
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: setup
 	@$(BIN)/ruff check .

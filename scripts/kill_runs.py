@@ -152,6 +152,7 @@ class Killer:
         self.point = next(self.points)
         self.longest = 1.0
         self.kills: Counter[str] = Counter()
+        self.random_too = True
 
     @property
     def spent(self) -> bool:
@@ -199,7 +200,7 @@ class Killer:
             self.kills[point] += 1
             if point != RANDOM:
                 self.point = next(self.points)
-            strike_at_random = not strike_at_random
+            strike_at_random = self.random_too and not strike_at_random
             if after_kill is not None:
                 after_kill()
 
@@ -316,6 +317,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--mechanism", choices=[*MECHANISMS, *VARIANTS], action="append")
     parser.add_argument("--attack", choices=ATTACKS, action="append")
+    parser.add_argument("--named-only", action="store_true", help="no kills at random moments")
     parser.add_argument("--mutant", action="store_true", help="show that drawing twice is caught")
     options = parser.parse_args()
     dice = random.Random(options.seed)
@@ -326,6 +328,7 @@ def main() -> None:
     for name in names:
         for kind in kinds:
             killer = Killer(name, dice, -(-options.kills // (len(names) * len(kinds))))
+            killer.random_too = not options.named_only
             try:
                 attack(kind, killer)
             except Wrong as wrong:

@@ -19,6 +19,11 @@ def program(marker: str) -> str | None:
     return next((found for name in names if (found := shutil.which(name))), None)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # The two long tests of the documentation go last, side by side: by then all is compiled.
+    items.sort(key=lambda item: "tests/docs" in item.nodeid)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker, (what, names) in NEEDS.items():
         if item.get_closest_marker(marker) is None or program(marker):

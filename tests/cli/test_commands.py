@@ -132,7 +132,7 @@ def test_the_last_line_of_the_demo_is_the_path_of_the_report(discreet, tmp_path:
         "report.html",
     ]
     released = sorted(path.name for path in (report.parent / "release").iterdir())
-    assert released == ["microdata", "release.yaml", "specification.yaml"]
+    assert released == ["microdata", "release.yaml", "specification.yaml", "swap.json"]
     assert [path.name for path in tmp_path.iterdir()] == ["shown"]
 
 

@@ -241,15 +241,15 @@ def census_folder(room: Path, rng: random.Random, number: int, engine: Engine) -
 
 
 READERS: dict[str, tuple[Maker, int]] = {
-    "canonical-csv": (canonical_csv, 325),
-    "phsafe": (phsafe, 75),
-    "household-rows": (household_rows, 75),
+    "canonical-csv": (canonical_csv, 100),
+    "phsafe": (phsafe, 50),
+    "household-rows": (household_rows, 50),
     "parquet-bytes": (parquet_bytes, 425),
     "parquet-columns": (parquet_columns, 50),
-    "mapping-file": (mapping_file, 325),
-    "schema-file": (schema_file, 425),
-    "waiver-file": (waiver_file, 250),
-    "census-folder": (census_folder, 75),
+    "mapping-file": (mapping_file, 450),
+    "schema-file": (schema_file, 525),
+    "waiver-file": (waiver_file, 325),
+    "census-folder": (census_folder, 50),
 }
 BATCHES = [
     (name, first) for name, (_, cases) in READERS.items() for first in range(0, cases, BATCH)

@@ -32,7 +32,7 @@ from discreet.mechanisms import (
 from discreet.noise import system, trial
 from discreet.products import check_invariants
 from discreet.spec import Exactly, LogRational, NoFiniteBudget, read_specification
-from topdown.runs import COUNTRY, FEWEST
+from topdown.runs import FEWEST
 from worlds import folder_bytes, register_census, us_census, write_census
 
 ONE = [(40, "1", "01")]
@@ -150,7 +150,6 @@ CASES = {
         "register",
     ),
     "topdown-us": Case("topdown", {**FEWEST, "measurements": "lazy", "rounder": "deployed"}, "us"),
-    "topdown-register": Case("topdown", COUNTRY, "register"),
     "phsafe": Case("phsafe", {"configuration": "us-2020", "states": ["50"]}, "us"),
 }
 

@@ -139,7 +139,7 @@ def _down(value: float) -> str:
 
 def audit_strata(mechanism: PermutationSwapping, census: Census) -> StrataAudit:
     """Return what `mechanism` can lose on `census`, in every stratum and altogether."""
-    mechanism.check(census)
+    mechanism.check_records(census)
     if mechanism.records != "units":
         raise BadInput("strata are audited for swaps of units only, not of persons.")
     engine, rate = census.engine, mechanism.rate

@@ -20,6 +20,8 @@ from discreet.evaluate.swap_results import (
 )
 from discreet.evaluate.swaps import study_swaps
 from discreet.evaluate.topdown import (
+    CELLS,
+    GROUPS,
     MEASURES,
     LevelErrors,
     TopDownStudy,
@@ -29,7 +31,9 @@ from discreet.evaluate.topdown import (
 from discreet.evaluate.totals_theory import expected_variances
 
 __all__ = [
+    "CELLS",
     "COMPONENTS",
+    "GROUPS",
     "MEASURES",
     "SWAP_METHODS",
     "Accuracy",

@@ -88,7 +88,7 @@ def summary(before: Integers, after: Integers, empty: int = 0) -> Accuracy:
     """Return the errors of counts, and of `empty` more that are 0 in truth and output.
 
     >>> one = summary(np.array([4, 0]), np.array([1, 1]), empty=2)
-    >>> (one.cells, one.mean, one.mean_absolute, one.root_mean_square ** 2)
+    >>> (one.cells, one.mean, one.mean_absolute, round(one.root_mean_square**2, 9))
     (4, -0.5, 1.0, 2.5)
     """
     number = before.size + empty

@@ -38,6 +38,10 @@ MEASURES = {
     "occupied": "occupied housing units",
 }
 
+#: The words for the detailed cells, and for the groups of the fitness target.
+CELLS = "race by Hispanic origin"
+GROUPS = "six races, each with its combination with white, and the rest, by Hispanic origin"
+
 SHAPE = tuple(len(categories) for categories in pl94.AXES.values())
 RACES = SHAPE[3]
 

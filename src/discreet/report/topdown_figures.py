@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from discreet.evaluate import MEASURES, Accuracy, LevelErrors, TopDownStudy
+from discreet.evaluate import CELLS, GROUPS, MEASURES, Accuracy, LevelErrors, TopDownStudy
 from discreet.report import topdown_pictures as draw
 from discreet.report import words
 from discreet.report.curves import Figure
@@ -29,10 +29,10 @@ def size_figure(study: TopDownStudy, measure: str = "total") -> Figure:
 
 
 def bias_figure(study: TopDownStudy) -> Figure:
-    """Draw the bias of counts of race by Hispanic origin against their true value."""
+    """Draw the bias of detailed counts against their true value."""
     found = [(_name(study, one), one.measures["cells"].by_count) for one in spine(study)]
     return Figure(
-        "Mean error of race by Hispanic origin, by true count",
+        f"Mean error of {CELLS}, by true count",
         draw.bias_by_count(found),
         "every cell of every area is counted, empty ones too. No estimate can be below 0, so a "
         "count that is truly 0 can only be too high; as all add up to the counts of the level "
@@ -82,10 +82,10 @@ def fitness_figure(study: TopDownStudy) -> Figure:
     return Figure(
         "Share of the largest group within five points",
         draw.fitness_by_size(found or [(_name(study, one), one.fitness) for one in study.levels]),
-        "of the 14 groups (six races, each with its combination with white, and the rest, by "
-        "Hispanic origin) the one that is largest in the output; a dot is the share of areas in "
-        "which the output is within five points of the truth, filled from 95 % (dashed line) on. "
-        "Areas that are empty in truth or output have no such share and are left out.",
+        f"of the 14 groups ({GROUPS}) the one that is largest in the output; a dot is the share "
+        "of areas in which the output is within five points of the truth, filled from 95 % "
+        "(dashed line) on. Areas that are empty in truth or output have no such share and are "
+        "left out.",
         ("level", "true population", "areas", "left out", "within 5 points", "share"),
         tuple(
             (

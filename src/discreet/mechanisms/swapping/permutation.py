@@ -163,6 +163,11 @@ class PermutationSwapping(Strict):
 
     def check(self, census: Census) -> None:
         """Refuse a census whose persons do not name their units, or that nothing can change."""
+        self.check_records(census)
+        self._check_strata(census)
+
+    def check_records(self, census: Census) -> None:
+        """Refuse a census without the records to swap, or whose persons do not name their units."""
         if census.persons is not None and not census.linked:
             raise BadInput(
                 "permutation-swapping moves records of units with their members, but persons of "
@@ -173,7 +178,6 @@ class PermutationSwapping(Strict):
                 f"permutation-swapping of persons ({', '.join(self.swapped)}): this census has no "
                 f"persons table. Add persons.parquet, or swap units."
             )
-        self._check_strata(census)
 
     def _check_strata(self, census: Census) -> None:
         """Refuse a census that no permutation can change: it would be released as it is."""
