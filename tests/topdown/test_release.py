@@ -65,7 +65,7 @@ def all_tables(census, folder):
 # -- without noise ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("measurements", "rounder"), WAYS)
+@pytest.mark.parametrize(("measurements", "rounder"), WAYS[1:3])
 def test_without_noise_the_output_is_the_input(tiny, wanted, tmp_path, measurements, rounder):
     ways = {"measurements": measurements, "rounder": rounder}
     released = run(tiny, Silent(), tmp_path / "out", **BOTH, **ways)

@@ -50,8 +50,10 @@ def spent(strategy: Strategy) -> Fraction:
 
     Replacing a record changes two cells of each histogram on the path of its old and its
     new area by one each, so the squared L2 distance is 2 in every query of every level;
-    rho^2 = 2 / (2 sigma^2). A node that stands for levels below it has the sum of their
-    shares, and those are not measured: every path costs the same.
+    rho^2 = 2 / (2 sigma^2). A record that moves changes one row at each of two nodes, at
+    half that cost each. A node that stands for levels below it has the sum of their shares,
+    and those are not measured: the shares on every path add up to the same (`spine.bypass`
+    checks it), so half of two paths costs as much as one.
     """
     parts = (
         1 / strategy.sigma2(measured.level, query)
