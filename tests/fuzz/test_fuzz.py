@@ -254,9 +254,7 @@ READERS: dict[str, tuple[Maker, int]] = {
 }
 #: Every fourth batch is enough for each change; DISCREET_FUZZ=all runs all of them.
 STEP = 4 * BATCH if "DISCREET_FUZZ" not in os.environ else BATCH
-BATCHES = [
-    (name, first) for name, (_, cases) in READERS.items() for first in range(0, cases, STEP)
-]
+BATCHES = [(name, first) for name, (_, cases) in READERS.items() for first in range(0, cases, STEP)]
 
 
 def canaries(number: int) -> list[str]:
