@@ -17,13 +17,17 @@ from numpy.typing import NDArray
 from pydantic import PrivateAttr, model_validator
 
 from discreet.census import Census, Schema
-from discreet.config import Strict
+from discreet.config import Strict, suggest
 from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.files import write_yaml
 from discreet.mechanisms.domain import domain_of
 from discreet.mechanisms.phsafe.accounting import Account, Change, Noise, Part
-from discreet.mechanisms.phsafe.configuration import Configuration, load_configuration
+from discreet.mechanisms.phsafe.configuration import (
+    Configuration,
+    load_configuration,
+    shipped_configurations,
+)
 from discreet.mechanisms.phsafe.publishing import account_of, write_release
 from discreet.noise import (
     DiscreteGaussian,
@@ -104,9 +108,11 @@ class PHSafe(Strict):
         changes = {name: value for name, value in given.items() if value is not None}
         if self.configuration is None:
             return load_configuration(changes)
-        if Path(self.configuration).suffix:
+        known = shipped_configurations()
+        if self.configuration not in known:
             # A file would not be covered by the hash of the configuration of the run.
-            raise BadInput("configuration: name one that comes with discreet, not a file.")
+            hint = suggest(self.configuration, known)
+            raise BadInput(f"configuration: name one that comes with discreet, not a file.{hint}")
         return load_configuration(self.configuration, changes)
 
     @property
@@ -125,7 +131,6 @@ class PHSafe(Strict):
         """Refuse a census with a record that some table has no cell for."""
         if not census.linked or census.units is None:
             raise BadInput("phsafe: persons must name the unit they live in, and units be there.")
-        self._counted = None
         self._counted = census, self._tally(census)
 
     def _tally(self, census: Census) -> sdhc.Tally:

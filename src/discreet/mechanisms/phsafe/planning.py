@@ -28,6 +28,7 @@ from discreet.mechanisms.phsafe.accounting import (
 )
 from discreet.mechanisms.phsafe.configuration import Configuration, load_configuration
 from discreet.mechanisms.phsafe.sizes import Bias, Sizes, truncation_bias
+from discreet.mechanisms.targets import read_targets
 from discreet.products import sdhc
 from discreet.spec import concentrated_to_approximate
 
@@ -241,22 +242,7 @@ def _part(part: Part) -> dict[str, Any]:
 
 def targets_of(texts: Sequence[str]) -> dict[tuple[str, str], Fraction]:
     """Return the margin by table and level of targets written `TABLE:LEVEL=MARGIN`."""
-    found = [_target(text) for text in texts]
-    if len(dict(found)) != len(found):
-        raise BadInput("one level of a table has two targets. Keep one of them.")
-    return dict(found)
-
-
-def _target(text: str) -> tuple[tuple[str, str], Fraction]:
-    place, equals, wanted = text.rpartition("=")
-    table, colon, level = place.partition(":")
-    try:
-        value = Fraction(wanted)
-    except (ValueError, ZeroDivisionError):
-        value = Fraction(0)
-    if not (equals and colon) or value <= 0:
-        raise BadInput("a target is TABLE:LEVEL=MARGIN with a positive margin: 'PH3:state_A-G=20'.")
-    return (table.strip(), level.strip()), value
+    return read_targets(texts, "TABLE:LEVEL=MARGIN", "'PH3:state_A-G=20'")
 
 
 def budget_for(table: str, threshold: int | None, wanted: Fraction | int) -> Fraction:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,15 +54,36 @@ UNBOUNDED = 99_999
 Say = Callable[[float, str], None]
 
 
+class Exact(NamedTuple):
+    """What the census holds: counts of all levels, and the invariant ones among them."""
+
+    counts: tuple[Counts, ...]
+    facts: Facts
+
+
+def look(design: Design, census: Census) -> Exact:
+    """Count a census, and refuse one that does not satisfy what its invariants demand."""
+    found = [block_counts(census, design.histogram, design.spine)]
+    for level in range(len(design.spine.levels) - 1, 0, -1):
+        found.insert(0, upwards(found[0], design.spine.parents[level], design.histogram.size))
+    facts = facts_of(census, design.histogram, design.spine, found[-1])
+    check_facts(facts, design.histogram, design.spine, found[-1])
+    return Exact(tuple(found), facts)
+
+
 @dataclass(frozen=True)
 class Drawing:
-    """One strategy on one census, while it is being measured."""
+    """One strategy on one census, while it is being measured.
+
+    `known` saves counting the census again where it was counted before.
+    """
 
     design: Design
     census: Census
     rng: Randomness
     stages: Stages
     lazy: bool
+    known: Exact | None = None
 
     @property
     def run(self) -> str:
@@ -75,21 +96,14 @@ class Drawing:
         return self.census.engine
 
     @cached_property
-    def counts(self) -> tuple[Counts, ...]:
-        """Return the exact counts of all levels."""
-        design = self.design
-        found = [block_counts(self.census, design.histogram, design.spine)]
-        for level in range(len(design.spine.levels) - 1, 0, -1):
-            found.insert(0, upwards(found[0], design.spine.parents[level], design.histogram.size))
-        return tuple(found)
+    def exact(self) -> Exact:
+        """Return what the census holds."""
+        return self.known or look(self.design, self.census)
 
-    @cached_property
+    @property
     def facts(self) -> Facts:
-        """Return the invariant counts, after checking that the census satisfies them."""
-        design, blocks = self.design, self.counts[-1]
-        facts = facts_of(self.census, design.histogram, design.spine, blocks)
-        check_facts(facts, design.histogram, design.spine, blocks)
-        return facts
+        """Return the invariant counts."""
+        return self.exact.facts
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -117,7 +131,7 @@ class Drawing:
 
     def truth(self, level: int) -> Truth:
         """Return the exact counts of a level as they are measured."""
-        counts, design = self.counts[level], self.design
+        counts, design = self.exact.counts[level], self.design
         return truth_of(
             counts.node,
             counts.cell,
@@ -130,7 +144,6 @@ class Drawing:
 
     def draw(self, folder: Path, say: Say) -> None:
         """Measure all levels, and put everything that was drawn into `folder`."""
-        self.facts  # noqa: B018  refuses what cannot be measured before the first draw
         above: Estimate | None = None
         for level, name in enumerate(self.design.spine.levels):
             say(level / len(self.design.spine.levels), f"measuring {self.run}: {name}")

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import PrivateAttr, model_validator
 
 from discreet.census import Census, Schema
 from discreet.config import Strict, suggest
@@ -26,7 +26,7 @@ from discreet.files import read_yaml
 from discreet.mechanisms.microdata import write_places
 from discreet.mechanisms.stages import Stages
 from discreet.mechanisms.topdown.design import Design
-from discreet.mechanisms.topdown.drawing import Drawing
+from discreet.mechanisms.topdown.drawing import Drawing, Exact, look
 from discreet.mechanisms.topdown.histogram import Histogram
 from discreet.mechanisms.topdown.promise import check_quarters, promise
 from discreet.mechanisms.topdown.publishing import copy_measurements, publish_runs
@@ -83,6 +83,8 @@ class TopDown(Strict):
     release_measurements: bool = False
     tables: tuple[str, ...] = ()
 
+    _seen: tuple[Census, dict[str, tuple[Design, Exact]]] | None = PrivateAttr(default=None)
+
     @model_validator(mode="after")
     def _possible(self) -> TopDown:
         if self.persons is None and self.units is None:
@@ -131,12 +133,28 @@ class TopDown(Strict):
     # -- what is promised -------------------------------------------------------------
 
     def check(self, census: Census) -> None:
-        """Refuse a census without the columns and levels of the strategies."""
+        """Refuse a census without the columns and levels of the strategies, or that breaks them."""
         for run, histogram in self.histograms.items():
             columns = [scale.column for scale in histogram.axes]
             census.frame(histogram.strategy.count, [census.schema.block, *columns])
             if census.units is None and (run == "units" or histogram.strategy.quarters):
                 raise BadInput(f"topdown, {run}: this census has no units.")
+        self._look(census)
+
+    def _look(self, census: Census) -> dict[str, tuple[Design, Exact]]:
+        """Return tree and counts of every strategy, counted once for the check and the draw."""
+        if self._seen is not None and self._seen[0] is census:
+            return self._seen[1]
+        spines: dict[tuple[str, ...], Spine] = {}
+        blocks, found = blocks_of(census, self.strategies), {}
+        for run, histogram in self.histograms.items():
+            levels = tuple(histogram.strategy.level_names)
+            if levels not in spines:
+                spines[levels] = spine_of(census, levels, blocks)
+            design = Design(histogram, spines[levels], self.rounder == "deployed")
+            found[run] = design, look(design, census)
+        self._seen = census, found
+        return found
 
     def facts(self, census: Census) -> dict[str, int]:
         """Return nothing: the budget does not depend on the data."""
@@ -156,14 +174,9 @@ class TopDown(Strict):
 
     def draw_in_stages(self, census: Census, rng: Randomness, folder: Path, stages: Stages) -> None:
         """Measure every level that is not measured yet."""
-        spines: dict[tuple[str, ...], Spine] = {}
-        blocks = blocks_of(census, self.strategies)
-        for number, (run, histogram) in enumerate(self.histograms.items()):
-            levels = tuple(histogram.strategy.level_names)
-            if levels not in spines:
-                spines[levels] = spine_of(census, levels, blocks)
-            design = Design(histogram, spines[levels], self.rounder == "deployed")
-            drawing = Drawing(design, census, rng, stages, self.measurements == "lazy")
+        seen, self._seen = self._look(census), None
+        for number, (run, (design, exact)) in enumerate(seen.items()):
+            drawing = Drawing(design, census, rng, stages, self.measurements == "lazy", exact)
 
             def say(part: float, step: str, number: int = number) -> None:
                 stages.say((number + part) / len(self.histograms), step)

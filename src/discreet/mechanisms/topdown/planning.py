@@ -16,6 +16,7 @@ from typing import Any
 
 from discreet.census import load_schema
 from discreet.errors import BadInput
+from discreet.mechanisms.targets import read_targets
 from discreet.mechanisms.topdown.certificate import DELTA, Certificate, certificate
 from discreet.mechanisms.topdown.histogram import Histogram
 from discreet.mechanisms.topdown.strategy import (
@@ -213,22 +214,7 @@ def together(strategies: Sequence[Strategy], delta: Fraction = DELTA) -> dict[st
 
 def targets_of(texts: Sequence[str]) -> dict[tuple[str, str], Fraction]:
     """Return the margin by level and query of targets written `LEVEL:QUERY=MARGIN`."""
-    found = [_target(text) for text in texts]
-    if len(dict(found)) != len(found):
-        raise BadInput("one query of a level has two targets. Keep one of them.")
-    return dict(found)
-
-
-def _target(text: str) -> tuple[tuple[str, str], Fraction]:
-    place, equals, margin = text.partition("=")
-    level, colon, query = place.partition(":")
-    try:
-        wanted = Fraction(margin)
-    except (ValueError, ZeroDivisionError):
-        wanted = Fraction(0)
-    if not (equals and colon) or wanted <= 0:
-        raise BadInput("a target is LEVEL:QUERY=MARGIN with a positive margin: county:total=3.")
-    return (level.strip(), query.strip()), wanted
+    return read_targets(texts, "LEVEL:QUERY=MARGIN", "county:total=3")
 
 
 def rho_for(margin: Fraction) -> Fraction:
