@@ -12,8 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
+
+import narwhals as nw
 
 from discreet.census import condition
 from discreet.census.columns import Columns
@@ -122,6 +125,12 @@ class Census:
         if where:
             frame = frame.filter(condition.to_expression(where))
         return frame.select(*wanted)
+
+    @cached_property
+    def kinds_by_block(self) -> Frame:
+        """Return the number of units (`rows`) of each block and kind, counted once."""
+        units = self.table("units").group_by(self.schema.block, "kind").agg(rows=nw.len())
+        return self.engine.materialise(units)
 
     def auxiliary(self, name: str) -> Frame:
         """Return a public side table of the folder."""

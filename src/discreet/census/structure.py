@@ -23,14 +23,14 @@ def check_structure(census: Census) -> None:
     _once(census, census.geography, block, "geography", block)
     if census.units is not None:
         _once(census, census.units, "unit_id", "units", "unit_id")
-        _known(census, census.units, census.geography, block, "units")
-        _sorted_out(census, census.units)
+        _known(census, census.kinds_by_block, census.geography, block, "units")
+        _sorted_out(census)
     if census.persons is not None and census.linked:
         if census.units is None:
             raise BadInput("persons name units, but this census has no units table.")
-        _known(census, census.persons, census.units, "unit_id", "persons")
+        _known(census, _each(census.persons, "unit_id"), census.units, "unit_id", "persons")
     elif census.persons is not None:
-        _known(census, census.persons, census.geography, block, "persons")
+        _known(census, _each(census.persons, block), census.geography, block, "persons")
 
 
 def _columns(census: Census) -> None:
@@ -63,12 +63,12 @@ def _holds_values(census: Census, frame: Frame, column: str) -> bool:
     return bool(census.engine.rows(frame.filter(~nw.col(column).is_null()).select(column).head(1)))
 
 
-def _sorted_out(census: Census, units: Frame) -> None:
+def _sorted_out(census: Census) -> None:
     """Refuse units of no known kind: they would be neither protected nor declared as fixed."""
     kinds = census.schema.kinds
     named = [*kinds.occupied, *kinds.vacant, *kinds.collective]
-    strange = units.filter(~nw.col("kind").is_in(named).fill_null(False)).select(rows=nw.len())
-    rows = census.engine.rows(strange)[0][0]
+    strange = census.kinds_by_block.filter(~nw.col("kind").is_in(named).fill_null(False))
+    rows = census.engine.rows(strange.select(nw.col("rows").sum()))[0][0]
     if rows:
         raise BadInput(f"units: {rows} rows have a kind the schema does not know. Mend them.")
 
@@ -83,8 +83,13 @@ def _once(census: Census, frame: Frame, key: str, table: str, column: str) -> No
         )
 
 
+def _each(frame: Frame, key: str) -> Frame:
+    return frame.select(key, rows=nw.lit(1))
+
+
 def _known(census: Census, frame: Frame, home: Frame, key: str, table: str) -> None:
-    lost = frame.join(home.select(key), on=key, how="anti").select(rows=nw.len())
+    """Refuse `rows` of a frame, one by one or counted, whose key is not at home."""
+    lost = frame.join(home.select(key), on=key, how="anti").select(nw.col("rows").sum())
     rows = census.engine.rows(lost)[0][0]
     if rows:
         raise BadInput(

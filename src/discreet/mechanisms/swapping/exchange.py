@@ -31,6 +31,7 @@ from discreet.mechanisms.swapping.households import (
     Places,
     Swap,
     batches,
+    households_by_area,
     read_households,
     read_places,
 )
@@ -178,10 +179,7 @@ class PairSwapping(Strict):
 
     def _check_rate(self, census: Census) -> None:
         """Refuse a rate, or chances, that would release the census as it is."""
-        occupied = {"kind": list(census.schema.kinds.occupied)}
-        areas = census.frame("units", [self.within], where=occupied).group_by(self.within)
-        counted = areas.agg(households=nw.len()).select("households")
-        sizes = [int(row[0]) for row in census.engine.rows(counted)]
+        sizes = list(households_by_area(census, self.within).values())
         if self.capped and self.rate * max(sizes) < 2:
             raise BadInput(
                 f"{self.name}: at this rate no {self.within} may swap a single pair, and the "

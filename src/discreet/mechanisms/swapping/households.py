@@ -143,15 +143,21 @@ def points_by_number(
     return arrays["latitude"], arrays["longitude"]
 
 
+def households_by_area(census: Census, level: str) -> dict[str, int]:
+    """Return the number of occupied units of every area of a level that has any."""
+    block, kinds = census.schema.block, census.schema.kinds.occupied
+    occupied = census.kinds_by_block.filter(nw.col("kind").is_in(list(kinds)))
+    areas = census.geography.select(*dict.fromkeys([block, level]))
+    counted = occupied.join(areas, on=block, how="inner").group_by(level).agg(nw.col("rows").sum())
+    return {str(code): int(number) for code, number in census.engine.rows(counted)}
+
+
 def batches(census: Census, places: Places, most: int = MOST_HOUSEHOLDS) -> Iterator[list[str]]:
     """Yield codes of areas in order, at most `most` households at a time or a single area."""
     if len(places.codes) == 1:
         yield list(places.codes)
         return
-    occupied = {"kind": list(census.schema.kinds.occupied)}
-    rows = census.frame("units", [places.within], where=occupied)
-    counted = rows.group_by(places.within).agg(households=nw.len())
-    counts = {str(code): int(number) for code, number in census.engine.rows(counted)}
+    counts = households_by_area(census, places.within)
     batch: list[str] = []
     held = 0
     for code in places.codes:
