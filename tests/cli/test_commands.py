@@ -141,7 +141,7 @@ def test_a_demo_does_not_overwrite(discreet, tmp_path: Path) -> None:
     (tmp_path / "kept" / "note.txt").write_text("mine")
     done = discreet("demo", "--out", "kept", "--profile", "tiny")
     assert done.returncode == 2
-    assert done.stderr.startswith("error: ")
+    assert "error: " in done.stderr  # a slow machine tells its progress first
     assert (tmp_path / "kept" / "note.txt").read_text() == "mine"
 
 
@@ -196,7 +196,7 @@ def test_a_broken_source_is_not_ingested(discreet, census: Path, tmp_path: Path)
     broken(census, tmp_path / "census")
     done = discreet("ingest", "census", "copy")
     assert done.returncode == 2
-    assert done.stderr.startswith("error: ")
+    assert "error: " in done.stderr  # a slow machine tells its progress first
     told = discreet("ingest", "census", "copy", "--json")
     assert told.returncode == 2
     assert json.loads(told.stdout)["written"] is False

@@ -129,7 +129,7 @@ def test_a_run_with_an_unknown_preset_ends_with_exit_code_2(engine, tmp_path):
         [program, "run", "run.yaml"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2, done.stderr
-    assert done.stderr.startswith("error: ")
+    assert "error: " in done.stderr  # a slow machine tells its progress first
     assert "'papers'" in done.stderr
     assert "Traceback" not in done.stderr
     assert all(name in done.stderr for name in PRESETS)
