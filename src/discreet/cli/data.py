@@ -126,14 +126,24 @@ def pl94(
         str | None,
         typer.Option(help="Kinds of area, for instance county,place; default: all there are."),
     ] = None,
+    mdf: Annotated[
+        bool, typer.Option("--mdf", help="Protected microdata in the detail-file layout instead.")
+    ] = False,
 ) -> None:
     """Write the redistricting tables P1 to P5 and H1 as OUT/level/table.parquet.
 
+    With --mdf write protected microdata in the layout of the 2020 detail files.
     From supplied data these are exact counts: the files are readable by their owner only.
     """
     from discreet.census import Census
     from discreet.products import pl94 as product
 
+    if mdf:
+        if levels is not None:
+            raise BadInput("--levels chooses tables; the detail files have all records. Drop one.")
+        product.write_mdf(Census.open(census), out)
+        print(out)
+        return
     wanted = None if levels is None else [level.strip() for level in levels.split(",")]
     product.write_tables(Census.open(census), out, wanted)
     print(out)

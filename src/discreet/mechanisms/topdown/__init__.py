@@ -5,7 +5,6 @@ After Abowd et al. (2022), The 2020 Census Disclosure Avoidance System TopDown A
 
 from discreet.mechanisms.topdown import planning
 from discreet.mechanisms.topdown.certificate import certificate
-from discreet.mechanisms.topdown.mdf import write_mdf
 from discreet.mechanisms.topdown.measurement_reader import Measurements, Published
 from discreet.mechanisms.topdown.mechanism import TopDown
 from discreet.mechanisms.topdown.strategy import Strategy, load_strategy, shipped_strategies
@@ -19,5 +18,4 @@ __all__ = [
     "load_strategy",
     "planning",
     "shipped_strategies",
-    "write_mdf",
 ]

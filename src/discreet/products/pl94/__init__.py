@@ -5,6 +5,7 @@ of the profile `pl94`.
 """
 
 from discreet.products.pl94.histogram import BlockCounts, block_counts
+from discreet.products.pl94.mdf import write_mdf
 from discreet.products.pl94.shells import (
     AXES,
     QUARTERS,
@@ -27,5 +28,6 @@ __all__ = [
     "block_counts",
     "shell_of",
     "tables",
+    "write_mdf",
     "write_tables",
 ]

@@ -1,11 +1,13 @@
 """The published layouts: read again, they give the same tables."""
 
 import pytest
+from typer.testing import CliRunner
 
 from discreet.census import Census
+from discreet.cli.app import app
 from discreet.engine import Engine
 from discreet.errors import BadInput
-from discreet.mechanisms.topdown.mdf import write_mdf
+from discreet.products.pl94 import write_mdf
 from exact_release import us_release
 from redistricting import by_hand, random_census
 
@@ -68,3 +70,19 @@ def test_the_files_give_the_tables_of_the_census(census, files):
 def test_other_layouts_are_refused(census, tmp_path):
     with pytest.raises(BadInput, match="profile pl94, not of us-decennial"):
         write_mdf(census, tmp_path / "mdf")
+
+
+def test_the_command_writes_the_same_files(census, files, tmp_path):
+    us_release(census, tmp_path / "release")
+    folder = next(path.parent for path in (tmp_path / "release").rglob("persons.parquet"))
+    done = CliRunner().invoke(app, ["pl94", str(folder), str(tmp_path / "mdf"), "--mdf"])
+    assert done.exit_code == 0, done.output
+    written = {path.name: path.read_text() for path in (tmp_path / "mdf").iterdir()}
+    assert written == {
+        name: "".join("|".join(row) + "\n" for row in rows) for name, rows in files.items()
+    }
+
+
+def test_detail_files_have_no_levels(tmp_path):
+    arguments = ["pl94", str(tmp_path), str(tmp_path / "mdf"), "--mdf", "--levels", "county"]
+    assert CliRunner().invoke(app, arguments).exit_code == 2

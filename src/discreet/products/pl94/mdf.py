@@ -13,7 +13,7 @@ from discreet.census import Census
 from discreet.engine import Frame
 from discreet.errors import BadInput
 from discreet.files import atomic_folder
-from discreet.products import pl94
+from discreet.products.pl94.shells import AXES
 
 #: The build of the layouts that the published files name.
 BUILD = "1.1.0"
@@ -31,7 +31,7 @@ HEAD = {
 
 def _place(column: str) -> str:
     """Return, as SQL, the place of a value among the categories of its axis, from 1."""
-    listed = ", ".join(f"'{category}'" for category in pl94.AXES[column])
+    listed = ", ".join(f"'{category}'" for category in AXES[column])
     return f"list_position([{listed}], {column})"
 
 
@@ -61,7 +61,7 @@ def write_mdf(census: Census, folder: Path) -> None:
         raise BadInput(
             f"this layout is for microdata of the profile pl94, not of {census.schema.name}."
         )
-    persons = census.frame("persons", ["block", *pl94.AXES]).sort("block", *pl94.AXES)
+    persons = census.frame("persons", ["block", *AXES]).sort("block", *AXES)
     units = census.frame("units", ["block", "kind"]).sort("block", "kind")
     with atomic_folder(folder, 0o700 if census.origin == "supplied" else 0o755) as inside:
         _write(census, persons, PERSONS, inside / PERSONS_FILE)
