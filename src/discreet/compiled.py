@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -25,38 +26,43 @@ PACKAGE = Path(__file__).parent
 #: Without the lock, and without a wrapper for C: nobody calls it, and every function has one.
 _OPTIONS: Any = {"nogil": True, "no_cfunc_wrapper": True}
 
-_IMPORT = re.compile(rf"^\s*(?:from|import)\s+{PACKAGE.name}((?:\.\w+)*)", re.MULTILINE)
+_IMPORT = re.compile(rf"^\s*(?:from|import)\s+{PACKAGE.name}\b([\w.]*)", re.MULTILINE)
 
 
 @functools.cache
-def _sources(path: Path) -> frozenset[Path]:
-    """Return the files of the package that the text of one file imports by name.
+def _files() -> dict[str, str]:
+    """Return the files of the package by dotted name, as in `.noise.tape` and `.noise.`."""
+    found = {}
+    for folder, _, names in os.walk(PACKAGE):
+        inside = folder[len(str(PACKAGE)) :].replace(os.sep, ".")
+        for name in names:
+            if name.endswith(".py"):
+                found[f"{inside}.{name[:-3]}".removesuffix("__init__")] = f"{folder}/{name}"
+    return found
 
-    A package stands for all its files, since what it passes on may come from any of them.
+
+@functools.cache
+def _read(file: str) -> tuple[str, frozenset[str]]:
+    """Return the text of a file, and the modules of the package that it imports by name.
+
+    A package stands for all its modules, since what it passes on may come from any of them.
     """
-    found: set[Path] = set()
-    for name in _IMPORT.findall(path.read_text()):
-        named = PACKAGE.joinpath(*name.split(".")[1:])
-        found.update([named.with_suffix(".py")] if named.with_suffix(".py").exists() else [])
-        found.update(named.rglob("*.py"))
-    return frozenset(found)
+    text = Path(file).read_text()
+    named = set(_IMPORT.findall(text))
+    inside = tuple(f"{name}." for name in named)
+    return text, frozenset(n for n in _files() if n in named or n.startswith(inside))
 
 
-def _reached(path: Path) -> list[Path]:
-    """Return a file and all files of the package that it imports, however indirectly."""
-    reached, waiting = set[Path](), {path}
+@functools.cache
+def _cache_folder(file: str) -> str:
+    """Return the folder for compiled functions of a file: it depends on all the file imports."""
+    text, waiting = _read(file)
+    reached = set[str]()
     while waiting:
         reached |= waiting
-        waiting = {source for one in waiting for source in _sources(one)} - reached
-    return sorted(reached)
-
-
-@functools.cache
-def _cache_folder(module: str) -> str:
-    """Return the folder of compiled functions that belong to exactly these sources."""
-    digest = hashlib.sha256()
-    for path in _reached(Path(module)):
-        digest.update(path.read_bytes())
+        waiting = frozenset().union(*(_read(_files()[n])[1] for n in waiting)) - reached
+    texts = [text, *(_read(_files()[name])[0] for name in sorted(reached))]
+    digest = hashlib.sha256("\0".join(texts).encode())
     return str(PACKAGE / "__pycache__" / "compiled" / digest.hexdigest()[:16])
 
 
