@@ -1,6 +1,9 @@
-"""Mechanisms: what draws a release from a census, and what each of them promises."""
+"""Mechanisms: what draws a release from a census, and what each of them promises.
 
-from discreet.mechanisms import phsafe, topdown
+The larger ones have a door of their own: `discreet.mechanisms.topdown` and
+`discreet.mechanisms.phsafe`.
+"""
+
 from discreet.mechanisms.catalogue import MECHANISMS, mechanism
 from discreet.mechanisms.contract import (
     HEADER,
@@ -47,8 +50,6 @@ __all__ = [
     "kilometres",
     "make_draw",
     "mechanism",
-    "phsafe",
     "protect",
     "publish_draw",
-    "topdown",
 ]
