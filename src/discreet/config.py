@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -14,6 +16,9 @@ Model = TypeVar("Model", bound=BaseModel)
 
 #: Problems listed in one message; the rest are counted.
 SHOWN = 12
+
+#: Powers of ten up to here are read: a short text must not stand for a number of a million digits.
+LARGEST_POWER = 4000
 
 
 class Strict(BaseModel):
@@ -38,6 +43,21 @@ def suggest(name: str, known: Iterable[str]) -> str:
     if close:
         return f" Did you mean '{close[0]}'?"
     return f" Known: {', '.join(names)}." if names else ""
+
+
+def rational(text: Any) -> Fraction:
+    """Return a number written as text, such as '1/8' or '1e-10', exactly; else a ValueError.
+
+    >>> rational("1e-10") == Fraction(1, 10**10)
+    True
+    """
+    power = re.search(r"[eE]([+-]?\d+)", str(text))
+    if power and abs(int(power[1])) > LARGEST_POWER:
+        raise ValueError("is out of range")
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        raise ValueError("has denominator zero") from None
 
 
 def _fields(model: type[BaseModel]) -> set[str]:

@@ -39,10 +39,12 @@ class Store:
         """Write the tables and the secret of the keys; return the numbers of rows."""
         block = self.schema.block
         frames = {place: self._stored(place) for place in self.tables}
+        if "persons" in frames:
+            # Before units are numbered: a number may depend on what other units there are.
+            frames["persons"] = self._keyed(frames["persons"], key)
         if "units" in frames:
             self._number_units(frames)
         if "persons" in frames:
-            frames["persons"] = self._keyed(frames["persons"], key)
             write_text(folder / "person-key.txt", key + "\n", mode=0o600)
         home = "unit_id" if self.linked else block
         orders = {"geography": [block], "units": ["unit_id"], "persons": [home, "person_key"]}

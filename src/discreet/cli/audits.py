@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.console import Json, guarded, print_json
+from discreet.config import rational
 from discreet.errors import BadInput
 
 if TYPE_CHECKING:
@@ -93,8 +94,8 @@ def _margin(text: str, name: str) -> list[int]:
 
 def _rate(text: str) -> Fraction:
     try:
-        rate = Fraction(text)
-    except (ValueError, ZeroDivisionError):
+        rate = rational(text)
+    except ValueError:
         rate = Fraction(-1)
     if not 0 <= rate <= 1:
         raise BadInput("--rate: must be a number from 0 to 1, like 1/2 or 0.05.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.console import Json, guarded, print_json, progress
+from discreet.config import rational
 from discreet.errors import BadInput
 
 if TYPE_CHECKING:
@@ -101,8 +102,8 @@ def swap(
 def _rates(texts: list[str]) -> list[str]:
     """Return the rates in ascending order, each once."""
     try:
-        rates = {Fraction(text) for text in texts}
-    except (ValueError, ZeroDivisionError):
+        rates = {rational(text) for text in texts}
+    except ValueError:
         rates = {Fraction(0)}
     if not all(0 < rate < 1 for rate in rates):
         raise BadInput("--rate: must be a number between 0 and 1, like 0.02 or 1/50.")
@@ -211,18 +212,20 @@ def _error_lines(study: TopDownStudy) -> list[str]:
 
     lines = [SIMULATED] if study.origin == "simulated" else []
     lines.append("Internal: compares with the truth; no part of the release.")
-    lines.append(
-        f"{'':20}{'total population':>34}{'':>10}{'race by origin':>17}\n{'level':20}{'areas':>8}"
-        f"{'mean':>8}{'absolute':>10}{'rms':>8}{'expected':>10}{'absolute':>10}{'rms':>7}"
-    )
+    table = [["level", "areas", "mean", "absolute", "rms", "expected", "absolute", "rms"]]
     for one in study.levels:
         total, cells = one.measures["total"].overall, one.measures["cells"].overall
-        expected = "-" if one.expected is None else f"{one.expected:.2f}"
-        lines.append(
-            f"{one.level:20}{one.areas:>8,}{total.mean:>8.2f}{total.mean_absolute:>10.2f}"
-            f"{total.root_mean_square:>8.2f}{expected:>10}{cells.mean_absolute:>10.3f}"
-            f"{cells.root_mean_square:>7.2f}"
-        )
+        expected = "-" if one.expected is None else f"{one.expected:,.2f}"
+        numbers = [total.mean, total.mean_absolute, total.root_mean_square]
+        row = [one.level, f"{one.areas:,}", *(f"{number:,.2f}" for number in numbers), expected]
+        table.append([*row, f"{cells.mean_absolute:,.3f}", f"{cells.root_mean_square:,.2f}"])
+    # As wide as what is in them: a nation's numbers are longer than a town's.
+    widths = [max(map(len, column)) + 2 for column in zip(*table, strict=True)]
+    totals, groups = sum(widths[:5]), sum(widths[5:])
+    lines.append(f"{'total population':>{totals}}{'race by origin':>{groups}}")
+    for level, *row in table:
+        padded = (f"{text:>{width}}" for text, width in zip(row, widths[1:], strict=True))
+        lines.append(f"{level:{widths[0]}}{''.join(padded)}")
     return lines
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from discreet.config import rational
 from discreet.errors import BadInput
 
 if TYPE_CHECKING:
@@ -142,8 +143,8 @@ def check_target(path: Path, option: str, *inputs: Path) -> None:
 def fraction(text: str, what: str) -> Fraction:
     """Return an option that is a number from 0 to 1, exactly."""
     try:
-        value = Fraction(text)
-    except (ValueError, ZeroDivisionError):
+        value = rational(text)
+    except ValueError:
         raise BadInput(f"{what} must be a number such as 0.05 or 1/20.") from None
     if not 0 <= value <= 1 or (what == "delta" and value in (0, 1)):
         raise BadInput(f"{what} must lie between 0 and 1.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from discreet.config import rational
 from discreet.errors import BadInput
 
 
@@ -19,8 +20,8 @@ def read_targets(texts: Sequence[str], form: str, example: str) -> dict[tuple[st
         place, equals, margin = text.rpartition("=")
         one, colon, other = place.partition(":")
         try:
-            wanted = Fraction(margin)
-        except (ValueError, ZeroDivisionError):
+            wanted = rational(margin)
+        except ValueError:
             wanted = Fraction(0)
         if not (equals and colon) or wanted <= 0:
             raise BadInput(f"a target is {form} with a positive margin: {example}.")

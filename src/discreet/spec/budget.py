@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
-from discreet.config import Strict
+from discreet.config import Strict, rational
 
 #: Where a bound comes from. Only the first two may be charged to an account.
 Status = Literal["published", "proved here", "checked numerically"]
@@ -38,8 +38,8 @@ def _fraction(value: Any) -> Any:
     if isinstance(value, bool | float):
         raise ValueError("must be exact: write it as text, for instance '1/8' or '0.125'")
     try:
-        return Fraction(value)
-    except (ValueError, TypeError, ZeroDivisionError):
+        return rational(value)
+    except (ValueError, TypeError):
         raise ValueError("must be a rational number such as '1/8' or '0.125'") from None
 
 
