@@ -1,14 +1,22 @@
-"""Time the Supplemental DHC tables of a whole census, Parquet to published tables.
+"""Time the Supplemental DHC tables of a whole census, from its files to published tables.
 
-    python benchmarks/phsafe.py [--json] [--persons 1000000] [--states 51] [--threads 2]
+    python benchmarks/phsafe.py [--json] [--csv] [--persons 1000000] [--states 51]
+                                [--profile large-state | --census FOLDER] [--threads 2]
                                 [--memory 2GB] [--repeats 3] [--no-reference] [--scratch .]
 
-All nine tables at the budgets of 2020, with checks, noise, derived tables and estimates; the
-program is started and its code compiled before the clock. The reference is DuckDB alone, without
-checks, noise and estimates, the way the public code goes about it: one truncation of all persons
-and one join for each table. Larger censuses are streamed: --memory bounds the engine, and what
-does not fit is spilled to the scratch folder. From ten million persons on, the time for 330
-million is projected.
+All nine tables at the budgets of 2020, with checks, noise, derived tables and estimates. Every run
+is a new process, and the clock starts before it does: starting Python, importing and loading
+compiled code are in the figures (compiling, once for each version of the program, is not, and is
+told apart). Input is Parquet, or with --csv the files persons, units and geo, whose reading and
+checking is then in the figures, too.
+
+The census is made here (--persons), simulated (--profile, such as large-state), or one that is
+there already (--census). The reference is DuckDB alone on Parquet, without checks, noise and
+estimates, the way the public code goes about it: one truncation of all persons and one join for
+each table. Larger censuses are streamed: --memory bounds the engine, and what does not fit is
+spilled to the scratch folder. From ten million persons on, the time for 330 million is projected:
+
+    python benchmarks/phsafe.py --persons 100000000 --repeats 1 --no-reference --memory 4GB
 """
 
 from __future__ import annotations
@@ -101,20 +109,89 @@ def write_census(folder: Path, persons: int, states: int) -> None:
     write_header(folder, load_schema("us-decennial"), "simulated")
 
 
+#: The files of layout phsafe from tables of a census: `homes` (units) and `people`.
+NUMBERED = "select *, 100000000 + row_number() over (order by unit_id) as MAFID from homes"
+FAMILY = "relationship in ('20','21','23','25','26','27','28','29','30','31','32','33')"
+FILES = {
+    "persons": "select if(u.kind = 'occupied', 3, 5) as RTYPE, u.MAFID, p.age as QAGE, "
+    "p.hispanic as CENHISP, p.race as CENRACE, p.relationship as RELSHIP "
+    "from people p join numbered u using (unit_id)",
+    "units": "select if(kind = 'group_quarters', 4, 2) as RTYPE, MAFID, coalesce(n, 0) as "
+    "FINAL_POP, if(kind = 'occupied' and n > 1 and f > 1, f, 0) as NPF, if(kind = 'occupied', h, "
+    "'0') as HHSPAN, if(kind = 'occupied', r, '00') as HHRACE, coalesce(tenure, '0') as TEN, "
+    "coalesce(household_type, '0') as HHT, coalesce(household_type2, '00') as HHT2, "
+    "coalesce(couple_type, '0') as CPLT from numbered left join (select unit_id, count(*) as n, "
+    f"count(*) filter ({FAMILY}) as f, max(race) filter (relationship = '20') as r, "
+    "max(hispanic) filter (relationship = '20') as h from people group by unit_id) using (unit_id)",
+    "geo": "select if(kind = 'group_quarters', 4, 2) as RTYPE, MAFID, block[1:2] as TABBLKST, "
+    "block[3:5] as TABBLKCOU, block[6:11] as TABTRACTCE, block[12:15] as TABBLK, block[12:12] as "
+    "TABBLKGRPCE, 1 as REGIONCE, 1 as DIVISIONCE, '99999' as PLACEFP, '9999' as AIANNHCE "
+    "from numbered",
+}
+
+
+def write_csv(folder: Path, out: Path) -> None:
+    """Write the files persons, units and geo of the census in `folder`."""
+    from discreet.census import Census
+
+    census, kept = Census.open(folder), out / "tables"
+    types = ["tenure", "household_type", "household_type2", "couple_type"]
+    names = ["age", "hispanic", "race", "relationship"]
+    for table, of, columns in (
+        ("homes", "units", ["block", "kind", *types]),
+        ("people", "persons", names),
+    ):
+        frame = census.frame(of, ["unit_id", *columns])  # type: ignore[arg-type]
+        census.engine.write_parquet(frame, kept / f"{table}.parquet")
+    connection = duckdb.connect()
+    connection.execute("set enable_progress_bar = false")
+    for table in ("homes", "people"):
+        connection.execute(f"create view {table} as from read_parquet('{kept}/{table}.parquet')")
+    connection.execute(f"create table numbered as {NUMBERED}")
+    for name, query in FILES.items():
+        connection.execute(f"copy ({query}) to '{out}/{name}.csv'")
+    shutil.rmtree(kept)
+
+
+def simulated(profile: str, folder: Path, threads: int) -> None:
+    """Simulate a census."""
+    from discreet.simulate import simulate
+
+    simulate(profile, folder, 1, processes=threads)
+
+
+def size_of(folder: Path) -> tuple[int, list[str]]:
+    """Return the number of persons of a census, and its states."""
+    import narwhals as nw
+
+    from discreet.census import Census
+
+    census = Census.open(folder)
+    (persons,) = census.engine.rows(census.persons.select(rows=nw.len()))[0]
+    states = census.engine.rows(census.geography.select("state").unique())
+    return int(persons), sorted(row[0] for row in states)
+
+
 # -- ours ----------------------------------------------------------------------------------------
 
 
-def with_discreet(folder: Path, out: Path, states: int, threads: int, memory: str) -> None:
-    """Protect the census in `folder` and write the release to `out`."""
-    from discreet.census import Census
+def with_discreet(folder: Path, out: Path, states: list[str], threads: int, memory: str) -> None:
+    """Protect the census in `folder`, or in files of layout phsafe, and write the release."""
+    import warnings
+
+    from discreet.census import Census, ingest
     from discreet.engine import Engine
     from discreet.mechanisms import mechanism, protect
     from discreet.noise import trial
-    from discreet.products import sdhc
 
+    warnings.simplefilter("ignore")  # that the nation is fewer than 51 states
     engine = Engine(work=out.parent / "work", memory_limit=memory, threads=threads)
+    if (folder / "geo.csv").exists():
+        read = out.parent / "read"
+        ingest(folder, read, layout="phsafe", origin="simulated", engine=engine)
+        folder = read
     census = Census.open(folder, engine)
-    parameters = {"configuration": "us-2020", "states": sdhc.STATES[:states]}
+    parameters = {"configuration": "us-2020", "states": states}
     protect(mechanism("phsafe", census.schema, parameters), census, trial(1), out, threads)
     engine.close()
 
@@ -122,7 +199,6 @@ def with_discreet(folder: Path, out: Path, states: int, threads: int, memory: st
 # -- the reference -------------------------------------------------------------------------------
 
 HOME = "u.kind = 'occupied'"
-FAMILY = "relationship in ('20','21','23','25','26','27','28','29','30','31','32','33')"
 HEAD = "h.race, h.hispanic"
 JOINED = {  # filter of persons, threshold, filter of units, what is counted
     "PH1_num": ("true", 10, HOME, f"p.age < 18, {HEAD}"),
@@ -134,14 +210,14 @@ JOINED = {  # filter of persons, threshold, filter of units, what is counted
 }
 
 
-def with_duckdb(folder: Path, out: Path, states: int, threads: int, memory: str) -> None:
+def with_duckdb(folder: Path, out: Path, states: list[str], threads: int, memory: str) -> None:
     """Count the same tables one after another, each with a truncation and a join of its own."""
     spill = str(out.parent / "spill")
     connection = duckdb.connect(
         config={"threads": threads, "memory_limit": memory, "temp_directory": spill}
     )
     connection.execute("set enable_progress_bar = false")
-    persons, units = (f"read_parquet('{folder}/{n}/*.parquet')" for n in ("persons", "units"))
+    persons, units = (_parquet(folder, name) for name in ("persons", "units"))
     head = f"(select * from {persons} where relationship = '20')"
     for where, tau, home, by in JOINED.values():
         ranked = (
@@ -162,21 +238,27 @@ def with_duckdb(folder: Path, out: Path, states: int, threads: int, memory: str)
         ).fetchall()
 
 
+def _parquet(folder: Path, name: str) -> str:
+    """Return a table of a census, one file or a folder of them, as DuckDB reads it."""
+    files = f"{name}/*.parquet" if (folder / name).is_dir() else f"{name}.parquet"
+    return f"read_parquet('{folder}/{files}')"
+
+
 SIDES: dict[str, Callable[..., None]] = {"discreet": with_discreet, "duckdb": with_duckdb}
 
 
 # -- measuring -------------------------------------------------------------------------------------
 
 
-def measure(side: str, small: Path, folder: Path, *options: Any) -> dict[str, float]:
-    """Return CPU seconds, wall seconds and memory of one run in this fresh process."""
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        SIDES[side](small, Path(scratch) / "first" / "out", *options)  # compile and import
-        cpu, wall = time.process_time(), time.perf_counter()
-        SIDES[side](folder, Path(scratch) / "out", *options)
+def measure(
+    side: str, folder: Path, scratch: Path, started: float, *options: Any
+) -> dict[str, float]:
+    """Return CPU seconds, wall seconds and memory of this fresh process, from its very start."""
+    with tempfile.TemporaryDirectory(dir=scratch) as place:
+        SIDES[side](folder, Path(place) / "out", *options)
         return {
-            "cpu_seconds": time.process_time() - cpu,
-            "wall_seconds": time.perf_counter() - wall,
+            "cpu_seconds": time.process_time(),
+            "wall_seconds": time.time() - started,
             "peak_mib": peak_mib(),
         }
 
@@ -198,30 +280,57 @@ def middle(runs: list[dict[str, float]]) -> dict[str, float]:
     return {key: round(median(run[key] for run in runs), 2) for key in runs[0]}
 
 
+def census_in(options: argparse.Namespace, scratch: Path) -> Path:
+    """Return the folder of the census that is asked for, made if need be."""
+    if options.census is not None:
+        found: Path = options.census.resolve()
+        return found
+    if options.profile is not None:
+        in_own_process(simulated, options.profile, scratch / "census", options.threads)
+    else:
+        in_own_process(write_census, scratch / "census", options.persons, options.states)
+    return scratch / "census"
+
+
+def timed(side: str, folder: Path, scratch: Path, *settings: Any) -> dict[str, float]:
+    """Return the figures of one run in a process of its own, whose start counts, too."""
+    started = time.time()
+    found: dict[str, float] = in_own_process(measure, side, folder, scratch, started, *settings)
+    return found
+
+
 def run(options: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     """Return the figures of both sides, and their ratio."""
-    settings = (options.states, options.threads, options.memory)
+    folder = census_in(options, scratch)
+    persons, states = in_own_process(size_of, folder)
+    settings = (states, options.threads, options.memory)
     told: dict[str, Any] = {
         "benchmark": "phsafe",
-        "persons": options.persons,
-        "states": options.states,
+        "census": options.profile or (folder.name if options.census else "made here"),
+        "input": "csv" if options.csv else "parquet",
+        "persons": persons,
+        "states": len(states),
         "threads": options.threads,
         "memory_limit": options.memory,
     }
-    in_own_process(write_census, scratch / "small", 20_000, options.states)
-    in_own_process(write_census, scratch / "census", options.persons, options.states)
-    for side in SIDES:
-        if side == "duckdb" and options.no_reference:
-            continue
-        repeats = options.repeats if side == "discreet" else 1
-        places = (scratch / "small", scratch / "census")
-        runs = [in_own_process(measure, side, *places, *settings) for _ in range(repeats)]
-        told[side] = middle(runs)
-    if "duckdb" in told:
+    in_own_process(write_census, scratch / "small", 20_000, 1)
+    small, read = scratch / "small", folder
+    if options.csv:
+        read = scratch / "files"
+        for source, files in ((small, scratch / "small-files"), (folder, read)):
+            in_own_process(write_csv, source, files)
+        small = scratch / "small-files"
+    # The first run compiles what is not yet compiled; the second one is what a start costs.
+    for name in ("first_small_run", "small_run"):
+        told[name] = middle([timed("discreet", small, scratch, ["01"], *settings[1:])])
+    runs = [timed("discreet", read, scratch, *settings) for _ in range(options.repeats)]
+    told["discreet"] = middle(runs)
+    if not options.no_reference:
+        told["duckdb"] = middle([timed("duckdb", folder, scratch, *settings)])
         ratio = told["duckdb"]["cpu_seconds"] / told["discreet"]["cpu_seconds"]
         told["cpu_ratio_duckdb_to_discreet"] = round(ratio, 2)
-    if options.persons >= 10_000_000:
-        per_person = told["discreet"]["wall_seconds"] / options.persons
+    if persons >= 10_000_000:
+        per_person = told["discreet"]["wall_seconds"] / persons
         told["projected_wall_seconds_330_million"] = round(330e6 * per_person, 1)
     return told
 
@@ -230,7 +339,10 @@ def main() -> None:
     """Run both sides and print their figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--csv", action="store_true", help="read persons, units and geo as text")
     parser.add_argument("--persons", type=int, default=1_000_000)
+    parser.add_argument("--profile", help="simulate this profile instead, such as large-state")
+    parser.add_argument("--census", type=Path, help="take the census in this folder instead")
     parser.add_argument("--states", type=int, default=51, help="1 to 51")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--memory", default="2GB", help="of the engine, as DuckDB writes it")

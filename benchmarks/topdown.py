@@ -1,4 +1,4 @@
-"""Time TopDown from Parquet to microdata and tables, and its least squares beside PIQP's.
+"""Time TopDown from Parquet to microdata and tables, and its solvers beside PIQP.
 
     python benchmarks/topdown.py [--json] [--profile small-state] [--census FOLDER]
                                  [--measurements full] [--threads 2] [--sample 60] [--no-cold]
@@ -6,9 +6,10 @@
 Production strategies of persons and units, rooted at the state, tables for all levels of
 the spine. The run has a process of its own, with kernels compiled before the clock starts;
 its steps are told apart by what it says of its progress, and each includes reading and
-writing what it keeps. Then the least squares problems of persons are solved again, ours
-and by PIQP, one after the other in one thread: those of all parents up to a state of
-`small-state`, else `--sample` parents of each level, evenly spaced; PIQP's time includes the
+writing what it keeps. Then the problems of persons are solved again, one after the other in
+one thread: `solve` is our least squares and our rounding, without files and measurement; the
+least squares are then solved by PIQP. These are all parents up to a state of `small-state`,
+else `--sample` parents of each level, evenly spaced; PIQP's time includes the
 building of its matrices, and problems too large for it are left out. The first compilation is
 the CPU time of a tiny census with a copy of the package that has no cache, less that of a
 second run with the same copy. The load of the machine is printed: walls mean little under
@@ -130,11 +131,14 @@ def by_kind(clock: Clock) -> dict[str, Figures]:
     }
 
 
-# -- the same least squares by ours and by PIQP ----------------------------------------------------
+# -- the solvers alone, and PIQP on the same least squares -----------------------------------------
 
 
-def problems(out: Path, level: int, sample: int | None) -> Iterator[Any]:
-    """Yield the least squares problems of a level of persons from a draw with estimates."""
+def problems(out: Path, level: int, sample: int | None) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Yield the problems of a level of persons from a draw with estimates.
+
+    The least squares of a parent, and what rounding needs besides their solution.
+    """
     from discreet.census import read_schema
     from discreet.engine import Engine
     from discreet.mechanisms import mechanism
@@ -143,7 +147,13 @@ def problems(out: Path, level: int, sample: int | None) -> Iterator[Any]:
     from discreet.mechanisms.topdown.design import Design
     from discreet.mechanisms.topdown.estimate import bounds_for, parts, read_estimate
     from discreet.mechanisms.topdown.measurement_reader import Measurements
-    from discreet.mechanisms.topdown.solve import batch, problem_of, without_total
+    from discreet.mechanisms.topdown.solve import (
+        batch,
+        problem_of,
+        tree_of,
+        way_of_rounding,
+        without_total,
+    )
     from discreet.mechanisms.topdown.spine import Spine
 
     engine, draw = Engine(), out / "draw"
@@ -173,44 +183,68 @@ def problems(out: Path, level: int, sample: int | None) -> Iterator[Any]:
             task = batch(above, start, active, answers(level, active, start), rules)
             for p in inside:
                 whole = problem_of(p, task)
-                yield without_total(whole) if rules.total_first else whole
+                tree = tree_of(rules.tree, above.cell[above.start[p] : above.start[p + 1]])
+                bounds_of = (whole.lower, whole.allowed, whole.group_of, whole.totals)
+                rounding = (whole.parent, tree, *bounds_of, way_of_rounding(rules))
+                yield (without_total(whole) if rules.total_first else whole), rounding
+
+
+def cpu_of(work: Any, *arguments: Any) -> tuple[float, Any]:
+    """Return the CPU seconds of a call and what it returned."""
+    before = time.process_time()
+    told = work(*arguments)
+    return time.process_time() - before, told
 
 
 def time_solvers(out: Path, sample: int | None) -> Figures:
-    """Return CPU seconds of both solvers by level, and their ratio."""
+    """Return CPU seconds of our solvers and of PIQP (if installed) by level."""
     from discreet.mechanisms.topdown.general import solve_general
     from discreet.mechanisms.topdown.least_squares import solve
+    from discreet.mechanisms.topdown.rounding import round_children
     from discreet.mechanisms.topdown.solve import TOLERANCE
 
-    own: Any = solve
+    compare = importlib.util.find_spec("piqp") is not None
     told: Figures = {}
     for level, name in enumerate(LEVELS[1:], start=1):
-        ours = theirs = 0.0
+        fitting = rounding = theirs = 0.0
         parents = left_out = 0
-        for problem in problems(out, level, sample):
-            if problem.parent.size * problem.totals.size > MOST_UNKNOWNS:
+        for problem, rest in problems(out, level, sample):
+            if compare and problem.parent.size * problem.totals.size > MOST_UNKNOWNS:
                 left_out += 1
                 continue
             if not parents:
-                own(*problem, TOLERANCE)  # load the kernel
-            cpu = time.process_time()
-            own(*problem, TOLERANCE)
-            between = time.process_time()
-            solve_general(*problem)
-            ours, theirs = ours + between - cpu, theirs + time.process_time() - between
+                round_children(solve(*problem, TOLERANCE)[0], *rest)  # load the kernels
+            spent, (x, _, _) = cpu_of(solve, *problem, TOLERANCE)
+            fitting += spent
+            rounding += cpu_of(round_children, x, *rest)[0]
+            theirs += cpu_of(solve_general, *problem)[0] if compare else 0.0
             parents += 1
         told[name] = {
             "parents": parents,
             "left_out": left_out,
-            "ours_cpu_seconds": round(ours, 3),
-            "piqp_cpu_seconds": round(theirs, 3),
-            "ratio": round(theirs / ours, 1) if ours else None,
+            "solve_cpu_seconds": fitting + rounding,
+            "least_squares_cpu_seconds": fitting,
+            "rounding_cpu_seconds": rounding,
+            "piqp_least_squares_cpu_seconds": theirs if compare else None,
         }
-    keys = [key for key in told[LEVELS[1]] if key != "ratio"]
-    sums = {key: round(sum(told[name][key] for name in LEVELS[1:]), 3) for key in keys}
-    ratio = round(sums["piqp_cpu_seconds"] / sums["ours_cpu_seconds"], 1)
     which = "all parents" if sample is None else f"at most {sample} parents of each level"
-    return {"which": which, **told, "together": {**sums, "ratio": ratio}}
+    return {"which": which, **with_sums(told)}
+
+
+def with_sums(told: dict[str, Figures]) -> dict[str, Figures]:
+    """Return the figures of all levels, rounded, and their sums with the ratio to PIQP's."""
+    levels = list(told.values())
+    sums = {
+        key: None if value is None else sum(figures[key] for figures in levels)
+        for key, value in levels[0].items()
+    }
+    told = {**told, "together": sums}
+    for figures in told.values():
+        ours, theirs = (figures[f"{who}least_squares_cpu_seconds"] for who in ("", "piqp_"))
+        figures["ratio"] = round(theirs / ours, 1) if ours and theirs else None
+        for key, value in figures.items():
+            figures[key] = round(value, 3) if isinstance(value, float) else value
+    return told
 
 
 # -- the first compilation -------------------------------------------------------------------------
@@ -293,11 +327,10 @@ def run(options: argparse.Namespace, folder: Path) -> Figures:
     arguments = (tiny, census, out, options.measurements, options.threads)
     told["run"] = in_own_process(measure, *arguments)
     print(json.dumps(told["run"]), file=sys.stderr)  # the reference may take far longer
+    sample = None if blocks_of(census) <= ALL_UP_TO else options.sample
+    told["solvers"] = in_own_process(time_solvers, out, sample)
     if importlib.util.find_spec("piqp") is None:
-        told["least_squares"] = "not measured: install the extra `solvers` for PIQP"
-    else:
-        sample = None if blocks_of(census) <= ALL_UP_TO else options.sample
-        told["least_squares"] = in_own_process(time_solvers, out, sample)
+        told["piqp"] = "not measured: install the extra `solvers`"
     if not options.no_cold:
         told["first_compilation"] = time_compilation(tiny, folder / "cold", options.measurements)
     return told

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from discreet.census import Census
-from discreet.evaluate import study_topdown
+from discreet.evaluate import TopDownStudy, study_topdown
 from discreet.mechanisms import protect
 from discreet.mechanisms.topdown import TopDown
 from discreet.noise import trial
@@ -24,10 +24,10 @@ COLOURS = """
 PROFILE = """
 format_version: 1
 name: part-of-a-state
-title: A part of a small state, 130,000 persons
+title: A part of a small state, 100,000 persons
 schema: us-decennial
 states:
-  - {code: "50", name: A part of a state, persons: 130000, counties: 4, tracts: 40, blocks: 5000,
+  - {code: "50", name: A part of a state, persons: 100000, counties: 4, tracts: 32, blocks: 4000,
      latitude: 44.0, longitude: -72.7, race: [61.6, 12.4, 1.1, 6.0, 0.2, 8.4, 10.2], hispanic: 18.7}
 """
 
@@ -46,9 +46,28 @@ def main(out: Path) -> None:
     ):
         drawn = piece(figure).replace("</style>", f"{style}</style>", 1)
         (out / f"{name}.html").write_text(drawn, encoding="utf-8")
+    (out / "topdown-levels.html").write_text(table(study), encoding="utf-8")
 
 
-def study_one_draw():
+def table(study: TopDownStudy) -> str:
+    """Return the errors of total population, level by level, as a table."""
+    rows = [("level", "areas", "mean error", "root mean square", "expected")]
+    for one in study.levels:
+        error = one.measures["total"].overall
+        expected = "" if one.expected is None else f"{one.expected:.2f}"
+        numbers = (f"{one.areas:,}", f"{error.mean:+.2f}", f"{error.root_mean_square:.2f}")
+        rows.append((one.level.replace("_", " "), *numbers, expected))
+    head, *body = ("".join(f"<{tag}>{text}</{tag}>" for text in row) for tag, row in tagged(rows))
+    lines = "".join(f"<tr>{row}</tr>" for row in body)
+    return f'<table class="docutils"><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>'
+
+
+def tagged(rows: list[tuple[str, ...]]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the rows of a table with the tag of their cells: the first is the head."""
+    return [("th" if place == 0 else "td", row) for place, row in enumerate(rows)]
+
+
+def study_one_draw() -> TopDownStudy:
     """Return the errors of one draw by the strategy of 2020."""
     with tempfile.TemporaryDirectory(prefix="discreet-docs-") as name:
         folder = Path(name)
@@ -58,7 +77,6 @@ def study_one_draw():
         topdown = TopDown(
             census_schema=census.schema,
             persons="pl94-us-persons-2020",
-            units="pl94-us-units-2020",
             root="state",
             measurements="lazy",
         )

@@ -4,6 +4,7 @@ import json
 import math
 import stat
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from discreet.cli import evaluations
 from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.evaluate import expected_variances, persons_strategy, study_topdown
-from discreet.evaluate.accuracy import fitness, labels, summary
+from discreet.evaluate.accuracy import Accuracy, fitness, labels, summary
 from discreet.evaluate.totals_theory import split, unit_shares
 from discreet.mechanisms import PermutationSwapping, Release, ReleaseHeader, protect
 from discreet.mechanisms.topdown import load_strategy, planning
@@ -171,6 +172,12 @@ def test_a_planted_person_is_found(census, engine) -> None:
             )
 
 
+def test_a_census_of_other_blocks_is_refused(census, engine) -> None:
+    elsewhere = random_census(engine, blocks=11, units=150, seed=1)
+    with pytest.raises(BadInput, match=r"not the same areas of level 'block'.*made from"):
+        study_topdown(elsewhere, census)
+
+
 def test_nothing_is_the_error_of_nothing() -> None:
     assert summary(np.array([], dtype=np.int64), np.array([], dtype=np.int64)).cells == 0
 
@@ -304,6 +311,27 @@ def test_the_command_prints_a_line_per_level(folders) -> None:
     assert lines[0] == SIMULATED
     assert lines[1].startswith("Internal")
     assert [line.split()[0] for line in lines[4:]] == LEVELS
+
+
+def test_the_columns_stay_apart_however_large_the_numbers(study) -> None:
+    huge = Accuracy(3_143_997, 1.0, -12345678.25, 98765432.5, 123456789.75)
+    one = study.levels[0]
+    large = replace(
+        one,
+        areas=8_132_968,
+        measures={name: replace(m, overall=huge) for name, m in one.measures.items()},
+        expected=7654321.0,
+    )
+    lines = evaluations._error_lines(replace(study, levels=(large, *study.levels[1:])))
+    assert [len(line.split()) for line in lines[-len(study.levels) :]] == [8] * len(study.levels)
+    assert len({len(line) for line in lines[-len(study.levels) - 2 :]}) == 1
+
+
+def test_the_command_refuses_the_census_of_another_release(folders, engine, tmp_path) -> None:
+    write_census(random_census(engine, blocks=10, units=80, seed=2), tmp_path / "elsewhere")
+    done = run(tmp_path / "elsewhere", folders[1])
+    assert done.exit_code == 2
+    assert "not the same areas" in done.output
 
 
 @pytest.mark.parametrize(

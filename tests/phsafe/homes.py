@@ -26,15 +26,27 @@ class Person:
 
 @dataclass(frozen=True)
 class Home:
-    """A housing unit; without `types` (HHT, HHT2, CPLT) they follow from the members."""
+    """A housing unit; without `types` (HHT, HHT2, CPLT) they follow from the members.
+
+    With `quarters` it is a group quarters, whose residents no table counts.
+    """
 
     unit_id: int
     members: tuple[Person, ...]
     tenure: str | None = "1"
     state: str = "50"
     types: tuple[str | None, str | None, str | None] | None = None
+    quarters: bool = False
+
+    @property
+    def kind(self) -> str:
+        if self.quarters:
+            return "group_quarters"
+        return "occupied" if self.members else "vacant"
 
     def written(self) -> tuple[str | None, str | None, str | None]:
+        if self.quarters:
+            return None, None, None
         return types_of(self.members) if self.types is None else self.types
 
     def having(self, **changes) -> Home:
@@ -78,21 +90,26 @@ def census_of(
     residents: int = 2,
     order: random.Random | None = None,
 ) -> Census:
-    """Return the census of some homes, with a group quarters and a vacant unit in each state."""
+    """Return the census of some homes, with a vacant unit and group quarters in each state.
+
+    Half of the residents of group quarters, rounded up, are in an institution.
+    """
     schema = load_schema("us-decennial")
     places = sorted(states or {home.state for home in homes})
     units, persons = [], []
     for home in homes:
-        kind = "occupied" if home.members else "vacant"
         block = home.state + BLOCK
-        tenure = home.tenure if home.members else None
-        units.append((home.unit_id, block, kind, None, tenure, *home.written()))
+        tenure = home.tenure if home.kind == "occupied" else None
+        gq_type = "501" if home.quarters else None
+        units.append((home.unit_id, block, home.kind, gq_type, tenure, *home.written()))
         persons += [(home.unit_id, *_row(person)) for person in home.members]
     for number, state in enumerate(places):
-        block, first = state + BLOCK, 800_000_000 + 2 * number
+        block, first = state + BLOCK, 800_000_000 + 3 * number
         units.append((first, block, "group_quarters", "501", None, None, None, None))
         units.append((first + 1, block, "vacant", None, None, None, None, None))
-        persons += [(first, *_row(Person(19, "38")))] * residents
+        units.append((first + 2, block, "group_quarters", "301", None, None, None, None))
+        persons += [(first, *_row(Person(19, "38")))] * (residents // 2)
+        persons += [(first + 2, *_row(Person(85, "37")))] * (residents - residents // 2)
     if order is not None:
         order.shuffle(units)
         order.shuffle(persons)
@@ -118,10 +135,36 @@ def _row(person: Person) -> tuple:
     return person.age, person.sex, person.race, person.hispanic, person.relationship
 
 
+RACES = [f"{number:02d}" for number in range(1, 64)]
+
+
+def every_code(first_id: int, state: str = "50") -> list[Home]:
+    """Return couples with a child in which every code of persons occurs, and every tenure.
+
+    Every age as that of a relative, every race as that of the householder and of a child of
+    either origin, and every relationship of households.
+    """
+    kinds = [str(number) for number in range(25, 37)]
+    homes = []
+    for age in range(116):
+        race, origin = RACES[age % 63], "12"[age % 2]
+        head = Person(60, "20", "12"[age % 3 == 0], race, origin)
+        couple = ("21", "22", "23", "24")[age % 4]
+        sex = head.sex if couple in ("23", "24") else "12"[head.sex == "1"]
+        members = (
+            head,
+            Person(55, couple, sex, RACES[-1 - age % 63], origin),
+            Person(age, kinds[age % 12], "1", race, "21"[age % 2]),
+            Person(9, "25", "2", RACES[(7 * age) % 63], origin),
+        )
+        homes.append(Home(first_id + age, members, "1234"[age % 4], state))
+    return homes
+
+
 def random_homes(persons: int, seed: int, states: Sequence[str] = ("01", "50")) -> list[Home]:
-    """Return consistent households of at least so many persons that visit every code."""
+    """Return consistent households of at least so many persons; nearly every code is visited."""
     rng, homes, number = random.Random(seed), [], 0
-    races = [f"{n:02d}" for n in range(1, 64)]
+    races = RACES
     while number < persons:
         size = rng.choice([1, 1, 2, 2, 3, 4, 5, 7, 9, 11, 12, 14])
         race = rng.choice(races[:6] * 20 + races)

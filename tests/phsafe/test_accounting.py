@@ -1,10 +1,13 @@
 """Budgets, stability and noise against the published figures, and the tighter account."""
 
 import math
+import re
 from fractions import Fraction
 
 import pytest
 
+from discreet.census import load_schema
+from discreet.mechanisms import mechanism
 from discreet.mechanisms.phsafe import (
     account,
     budget_for_margin,
@@ -15,6 +18,8 @@ from discreet.mechanisms.phsafe import (
 )
 from discreet.mechanisms.phsafe.accounting import KEEP_UNIQUE, join_stability, keep_first, overlap
 from discreet.products import sdhc
+from discreet.register import Collection, Refused, Register, read_collection
+from registers import hashed, request
 
 US, PR = load_configuration("us-2020"), load_configuration("pr-2020")
 
@@ -144,3 +149,54 @@ def test_geometric_noise_is_told_in_epsilon():
     assert made.parts[0].parameter == 22
     assert (made.published("add-remove"), made.published("replace")) == (1, 2)
     assert made.tight("add-remove") == Fraction(20, 22)
+
+
+# -- two accounts ------------------------------------------------------------------------------
+
+
+def promised(name: str):
+    schema = load_schema("us-decennial")
+    return mechanism("phsafe", schema, {"configuration": name}).specify()
+
+
+def opened(path, limits: dict[str, str]) -> Register:
+    """Return a register with a collection for each limit, and a file in each."""
+    register = Register.create(path)
+    for name, limit in limits.items():
+        register.open_collection(
+            Collection(
+                id=name,
+                title=name,
+                reference_date="2020-04-01",
+                unit="rho2",
+                limit=limit,
+                invariants=promised("us-2020").multiverse.invariants,
+                approvals_required=0,
+            )
+        )
+        register.add_version(name, "v1", "original", hashed("v1"))
+    return register
+
+
+def test_us_and_puerto_rico_have_room_in_two_collections_and_not_in_one(tmp_path):
+    us, island = promised("us-2020"), promised("pr-2020")
+    limits = {"sdhc-us": "2.514562", "sdhc-pr": "2.453298"}
+    with opened(tmp_path / "two.sqlite", limits) as register:
+        register.reserve(request(us, "us", collection="sdhc-us"))
+        register.reserve(request(island, "pr", collection="sdhc-pr"))
+    with opened(tmp_path / "one.sqlite", {"sdhc-us": "2.514562"}) as register:
+        register.reserve(request(us, "us", collection="sdhc-us"))
+        with pytest.raises(Refused, match=r"budget|limit"):
+            register.reserve(request(island, "pr", collection="sdhc-us"))
+
+
+def test_the_collection_of_the_guide_has_room_for_its_run(root, tmp_path):
+    page = (root / "docs" / "guide" / "phsafe.md").read_text()
+    (block,) = re.findall(r"```yaml\n(# sdhc-us.yaml.*?)```", page, re.DOTALL)
+    (tmp_path / "sdhc-us.yaml").write_text(block)
+    declared = read_collection(tmp_path / "sdhc-us.yaml")
+    promise = promised("us-2020")
+    assert declared.invariants == promise.multiverse.invariants
+    assert declared.limit == promise.budget.amount.of
+    assert 'limit: "2.453298"' in block
+    assert promised("pr-2020").budget.amount.of == Fraction("2.453298")

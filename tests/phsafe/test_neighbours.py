@@ -1,9 +1,12 @@
-"""How far one person moves the counts: never above the tight bound, which is attained.
+"""How far one person moves the counts: never above the tight bound, which every table attains.
 
 Pairs are drawn at random and built to be extreme; for each of them the exact L2 distance
-of the counts of every level is computed from two whole tabulations.
+of the counts of every level is computed from two whole tabulations. Cells by type or tenure
+(PH2, PH3, PH6, PH7, PH8) attain the bound when the record of the unit changes; cells by age, or
+none (PH1, PH4, PH5), when the householder, whose race tells the group, is another one.
 """
 
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 
@@ -64,6 +67,9 @@ HEADS = st.builds(
 )
 
 
+RESIDENT = Person(19, "38")
+
+
 def spouse(head: Person, kind: str) -> Person:
     sex = head.sex if kind in ("23", "24") else "12"[head.sex == "1"]
     return Person(44, kind, sex)
@@ -80,49 +86,72 @@ def towns(draw):
             members.append(spouse(head, kind))
         tenure = draw(st.sampled_from("123"))
         homes.append(Home(number, tuple(members), tenure, draw(st.sampled_from(STATES))))
-    return homes
+    return [*homes, Home(9, (RESIDENT, RESIDENT), quarters=True)]
 
 
 def single(home: Home) -> bool:
     return not {"21", "22", "23", "24"} & {person.relationship for person in home.members}
 
 
+def without(home: Home, at: int) -> Home:
+    """Return the home after one member left; if that was the householder, the next one is it.
+
+    Of a couple the other one stays, as a housemate: nobody is the spouse of a third.
+    """
+    members = list(home.members[:at] + home.members[at + 1 :])
+    if members and at == 0 and not home.quarters:
+        heir = next((n for n, one in enumerate(members) if one.age >= 16), 0)
+        members.insert(0, replace(members.pop(heir), relationship="20"))
+        couple = ("21", "22", "23", "24")
+        members = [
+            replace(one, relationship="34") if one.relationship in couple else one
+            for one in members
+        ]
+    return home.having(members=tuple(members))
+
+
+def joined(draw, home: Home) -> Home:
+    """Return the home after a person joined it; vacant homes get a householder."""
+    person = draw(OTHERS)
+    if home.quarters:
+        person = RESIDENT
+    elif not home.members:
+        person = draw(HEADS)
+    elif single(home) and draw(st.booleans()):
+        person = spouse(home.members[0], draw(st.sampled_from(["21", "22", "23", "24"])))
+    return home.having(members=(*home.members, person))
+
+
 @st.composite
 def moves(draw, change: str):
-    """Return a town and its neighbour; types and, as it may be, tenure of homes follow."""
+    """Return a town and its neighbour: a person comes or goes, or one moves or changes.
+
+    Anyone may go: householders too, whose heirs then change with the household, and residents
+    of group quarters. Types, and as it may be the tenure, of altered homes follow. More than
+    the promise asks: the tight bound is about households, whatever changes in them.
+    """
     town = draw(towns())
     after = list(town)
     places = st.integers(0, len(town) - 1)
-    if change == "replace" and draw(st.booleans()):  # a householder changes everything but that
-        at = draw(places)
-        sex = after[at].members[0].sex
-        head = replace(draw(HEADS), sex=sex)
+    if change == "replace" and draw(st.integers(0, 3)) == 0:  # a householder stays one
+        at = draw(st.integers(0, len(town) - 2))
+        head = replace(draw(HEADS), sex=after[at].members[0].sex)
         after[at] = after[at].having(members=(head, *after[at].members[1:]))
-        return town, [_renovated(draw, home, one) for home, one in zip(after, town, strict=True)]
-    leaves = change == "replace" or draw(st.booleans())
-    if leaves:
-        at = draw(places)
-        others = after[at].members[1:]
-        if others:
-            gone = draw(st.integers(0, len(others) - 1))
-            rest = others[:gone] + others[gone + 1 :]
-            after[at] = after[at].having(members=(after[at].members[0], *rest))
-        elif change == "add-remove":
-            after[at] = after[at].having(members=())
-        else:
-            return town, town
-    if change == "replace" or not leaves:
-        at = draw(places)
-        person = draw(OTHERS)
-        if single(after[at]) and draw(st.booleans()):
-            person = spouse(after[at].members[0], draw(st.sampled_from(["21", "22", "23", "24"])))
-        after[at] = after[at].having(members=(*after[at].members, person))
+    else:
+        leaves = change == "replace" or draw(st.booleans())
+        if leaves:
+            at = draw(places)
+            who = draw(st.one_of(st.just(0), st.integers(0, len(after[at].members) - 1)))
+            after[at] = without(after[at], who)
+        if change == "replace" or not leaves:
+            at = draw(places)
+            after[at] = joined(draw, after[at])
     return town, [_renovated(draw, home, one) for home, one in zip(after, town, strict=True)]
 
 
 def _renovated(draw, home: Home, before: Home) -> Home:
     """Return a home that was altered, perhaps under another tenure: its record is replaced."""
-    if home == before:
+    if home == before or home.quarters:
         return home
     return home.having(tenure=draw(st.sampled_from("123")))
 
@@ -160,22 +189,28 @@ def squares_of_towns(pairs: list) -> list[dict]:
 
 @pytest.mark.parametrize("change", ["add-remove", "replace"])
 def test_no_pair_is_farther_apart_than_the_tight_bound(change):
-    moved = []
+    most = Counter()
 
     @settings(
         max_examples=8,
         phases=[Phase.generate],
         deadline=None,
         suppress_health_check=list(HealthCheck),
+        derandomize=True,  # what is found at least is asserted below
     )
     @given(st.lists(moves(change), min_size=25, max_size=25))
     def search(pairs):
         for found in squares_of_towns(pairs):
             assert not too_far(found, change)
-            moved.append(max(found.values()))
+            for (table, _), square in found.items():
+                most[table] = max(most[table], square)
 
     search()
-    assert max(moved) > 2  # the search does find pairs that move whole households
+    # The search finds pairs that move whole households, and for a move two of them.
+    one_home = {table: tight_square(table, TAU.get(table), "add-remove") for table in sdhc.SHELLS}
+    assert all(2 * most[table] >= bound for table, bound in one_home.items())
+    if change == "replace":
+        assert sum(most[table] > bound for table, bound in one_home.items()) >= 3
 
 
 # -- the extremal pairs ----------------------------------------------------------------------
@@ -206,12 +241,13 @@ def extremal(change: str, tau: int) -> tuple[list[Home], list[Home]]:
     return before, after
 
 
+#: Tables whose cells depend on the type or tenure of the unit.
 UNIT_ROWS = ["PH2", "PH3", "PH6", "PH7", "PH8_denom"]
 
 
 @pytest.mark.parametrize("change", ["add-remove", "replace"])
 @pytest.mark.parametrize("tau", [1, 3, 10])
-def test_the_tight_bound_is_attained(change, tau):
+def test_the_tight_bound_is_attained_where_the_unit_tells_the_cell(change, tau):
     taus = dict.fromkeys(TAU, tau)
     found = squares(*extremal(change, tau), taus)
     assert not too_far(found, change, taus)
@@ -220,20 +256,48 @@ def test_the_tight_bound_is_attained(change, tau):
         assert found[table, "usa_*"] == found[table, "state_*"] == attained, table
 
 
+def clan(unit_id: int, tau: int, newcomer: bool = False) -> tuple[Home, Home]:
+    """Return a home of adult relatives before and after another one became householder.
+
+    The first one (White) left and an heir (Black, Hispanic) is householder; or a newcomer is,
+    and the first one stays as a relative. All types follow from the members.
+    """
+    first, heir = Person(60, "20"), Person(30, "33", race="02", hispanic="2")
+    head = replace(heir, relationship="20")
+    before = Home(unit_id, (first, *[heir] * (tau + 1)))
+    stay = (*[heir] * (tau + 1), replace(first, relationship="33")) if newcomer else [heir] * tau
+    return before, before.having(members=(head, *stay))
+
+
+@pytest.mark.parametrize("change", ["add-remove", "replace"])
+@pytest.mark.parametrize("tau", [2, 3, 10])
+def test_the_tight_bound_is_attained_where_the_householder_tells_the_group(change, tau):
+    """A householder leaves; if it moves, it heads the other home, too, and is of another race.
+
+    PH1, PH4 and PH5 have no cells by type or tenure, so only their groups can change as a whole.
+    In the files of 2020 the race of the householder is an entry of the unit, and may change
+    with it; here it is that of the person, so another person must become householder.
+    """
+    taus = dict.fromkeys(TAU, tau)
+    pairs = [clan(1, tau)] if change == "add-remove" else [clan(1, tau), clan(2, tau, True)]
+    found = squares(*(list(side) for side in zip(*pairs, strict=True)), taus)
+    assert not too_far(found, change, taus)
+    for table in ("PH1_num", "PH1_denom", "PH4", "PH5_denom", "PH7", "PH8_denom"):
+        attained = tight_square(table, taus.get(table), change)
+        for level in ("usa_A-G", "state_A-G", "usa_H,I", "state_H,I"):
+            assert found[table, level] == attained, (table, level)
+
+
 @pytest.mark.parametrize("tau", [1, 3, 10])
 def test_a_householder_of_another_race_moves_a_whole_household(tau):
-    """Race is the householder's own, so one person changes it in one home only."""
+    """Race is the householder's own, so one changed record moves one home, not two."""
     taus = dict.fromkeys(TAU, tau)
-    before = big(1, tau, MALE)
+    before, _ = clan(1, tau)
     head = replace(before.members[0], race="02", hispanic="2")
     after = before.having(members=(head, *before.members[1:]))
     found = squares([before], [after], taus)
     for table in ("PH1_num", "PH1_denom", "PH4", "PH5_denom", "PH7", "PH8_denom"):
-        kept = taus.get(table, 1)
-        moved = found[table, "state_A-G"]
-        assert moved <= tight_square(table, kept, "add-remove")
-        if table not in ("PH1_num", "PH4"):  # whose cells by age split the household
-            assert moved == 2 * kept**2
+        assert found[table, "state_A-G"] == tight_square(table, taus.get(table), "add-remove")
 
 
 # -- what is charged covers what is lost -------------------------------------------------------

@@ -1,11 +1,17 @@
 """Plans of PHSafe: the published figures, margins and their inverse, truncation, refusals."""
 
+import json
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
+import yaml
+from typer.testing import CliRunner
 
+from discreet.cli.app import app
 from discreet.config import BadConfig
+from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.mechanisms import phsafe
 from discreet.mechanisms.phsafe.planning import (
@@ -18,6 +24,9 @@ from discreet.mechanisms.phsafe.planning import (
     plan,
     targets_of,
 )
+from discreet.run import run
+from phsafe.homes import Home, Person, census_of
+from worlds import write_census
 
 US = phsafe.load_configuration("us-2020")
 PR = phsafe.load_configuration("pr-2020")
@@ -109,11 +118,106 @@ def test_targets_change_only_what_they_name() -> None:
         (["PH3:usa_*=4", "PH3:usa_*=5"], "two targets"),
         (["PH9:usa_*=4"], "no table 'PH9'"),
         (["PH2:usa_A-G=4"], "no level 'usa_A-G'"),
+        (["PH3:state_A-G=1e300"], "out of range"),
+        (["PH3:state_A-G=1e-300"], "out of range"),
+        (["PH3:state_A-G=16451"], "out of range"),
     ],
 )
 def test_bad_targets_are_refused(targets: list[str], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         meet(US, targets_of(targets))
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1), Fraction(1, 10**4000)])
+def test_a_delta_that_is_none_is_refused(delta: Fraction) -> None:
+    with pytest.raises(BadInput, match="between 1e-300 and 1"):
+        plan(US, delta)
+
+
+# --- from a plan to a run and back ----------------------------------------------------------------
+
+LINES = "release: planned\nmode: design\ncensus: census\nwork: work\nout: out\n"
+
+
+def test_a_plan_is_run_and_the_run_is_planned(tmp_path: Path) -> None:
+    """The text that is written, and five lines more, is a run file that reads back the same."""
+    planned = meet(US, targets_of(["PH3:state_A-G=10"]))
+    text = phsafe.run_text(planned.model_copy(update={"states": ("50",)}), "add-remove")
+    (tmp_path / "run.yaml").write_text(text + LINES)
+    home = Home(1, (Person(40, "20"), Person(9, "25")))
+    write_census(census_of(Engine(threads=1), [home]), tmp_path / "census")
+    with pytest.warns(UserWarning, match="not the nation"):
+        release = run(tmp_path / "run.yaml", seed=1)
+    again, change = phsafe.read_settings(tmp_path / "run.yaml")
+    assert again.budgets == planned.budgets
+    assert (again.thresholds, again.states, change) == (US.thresholds, ("50",), "add-remove")
+    assert promised(plan(again))["add-remove"] == release.specification.budget.amount.of
+    once_more = {**release.header.parameters}
+    assert phsafe.Parameters.model_validate(once_more).settings.budgets == planned.budgets
+
+
+def test_the_command_writes_what_it_can_read(tmp_path: Path, root: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    target = ["--target", "PH1_num:state_A-G=20", "--write", "finer.yaml"]
+    example = str(root / "examples" / "phsafe-own.yaml")
+    done = CliRunner().invoke(app, ["plan", "phsafe", example, *target])
+    assert done.exit_code == 0, done.stderr
+    again = CliRunner().invoke(app, ["plan", "phsafe", "finer.yaml", "--json"])
+    told = json.loads(again.stdout)
+    assert (told["account"], told["states"]) == ("the United States", ["44"])
+    (part,) = [one for one in told["parts"] if one["level"] == "state_A-G" and one["threshold"]]
+    assert 19.999 < part["margin_of_error"] <= 20
+    assert "change: add-remove" in (tmp_path / "finer.yaml").read_text()
+
+
+@pytest.mark.parametrize("margin_of_error", ["1e300", "1e-300", "16451"])
+def test_a_margin_out_of_range_is_bad_input(margin_of_error: str) -> None:
+    target = f"PH3:state_A-G={margin_of_error}"
+    done = CliRunner().invoke(app, ["plan", "phsafe", "us-2020", "--target", target])
+    assert done.exit_code == 2
+    assert "out of range" in done.stderr
+
+
+def test_every_code_and_budget_is_quoted(tmp_path: Path) -> None:
+    text = phsafe.run_text(US, "replace")
+    assert '"08", "09"' in text
+    assert text.splitlines()[0] == "# us-2020: Production parameters of 2020, United States"
+    (tmp_path / "us.yaml").write_text(text)
+    again, change = phsafe.read_settings(tmp_path / "us.yaml")
+    assert change == "replace"
+    assert again.model_copy(update={"name": US.name, "title": US.title}) == US
+
+
+@pytest.mark.parametrize("name", ["phsafe-us", "phsafe-own"])
+def test_examples_can_be_planned(root: Path, name: str) -> None:
+    settings, change = phsafe.read_settings(root / "examples" / f"{name}.yaml")
+    lines = plan(settings).describe()
+    assert lines[0] == f"{name}: parameters of a run"
+    assert "1 of 51 states (44)" in lines[1]
+    assert ("warning: " in lines[2]) == (name == "phsafe-us")
+    assert change == {"phsafe-us": "replace", "phsafe-own": "add-remove"}[name]
+
+
+def test_a_configuration_in_a_file_is_planned_too(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(PR.model_dump(mode="json")))
+    assert phsafe.read_settings(tmp_path / "own.yaml") == (PR, "replace")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("mechanism: topdown\nparameters: {}\n", "not one of phsafe"),
+        ("parameters: {configuration: us-2020, epsilon: 1}\n", "epsilon: unknown key"),
+        ("parameters: {configuration: own.yaml}\n", "not a file"),
+        ("parameters: {configuration: us-2020, states: ['03']}\n", r"parameters:\n  states"),
+        ("parameters: [1]\n", "run.yaml, parameters"),
+        ("budget: 1\n", "unknown key"),
+    ],
+)
+def test_a_run_that_cannot_be_planned_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "run.yaml").write_text(f"format_version: 1\n{text}")
+    with pytest.raises(BadInput, match=message):
+        phsafe.read_settings(tmp_path / "run.yaml")
 
 
 def test_geometric_noise_has_margins_of_its_own() -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import shutil
+import warnings
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from discreet.errors import BadInput
 from discreet.mechanisms import mechanism
 from discreet.mechanisms.phsafe import load_configuration
 from discreet.run import run
+from discreet.simulate import simulate
 from phsafe.homes import Home, Person, census_of
 from worlds import register_census, write_census
 
@@ -116,6 +118,9 @@ PARAMETERS = {
     "no such configuration": ({"configuration": "us-2030"}, "us-2020"),
     "a file": ({"configuration": "mine.yaml"}, "not a file"),
     "nothing": ({}, "budgets"),
+    "PR with a state": ({"configuration": "pr-2020", "states": ["44"]}, "account of Puerto Rico"),
+    "US with PR": ({"configuration": "us-2020", "states": ["72"]}, "account of the United States"),
+    "threshold of a city": (having("thresholds", "PH6", value=100_000), "thresholds.PH6"),
 }
 
 
@@ -148,6 +153,13 @@ def test_bad_parameters_are_refused(world, what):
         run(write_run(world, parameters))
     assert refused.value.exit_code == 2
     assert sorted(path.name for path in world.iterdir()) == ["census", "run.yaml"]
+
+
+def test_a_message_names_what_was_given_and_not_what_comes_with_the_package(world):
+    path = write_run(world, {"configuration": "us-2020", "states": ["03"]})
+    with pytest.raises(BadInput, match=r"^parameters:\n  states") as refused:
+        run(path)
+    assert "us-2020.yaml" not in str(refused.value)
 
 
 # -- censuses -----------------------------------------------------------------------------------
@@ -192,8 +204,22 @@ def test_waived_rules_do_not_open_the_door(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["census", "run.yaml"]
 
 
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory) -> Path:
+    """Return the census that the first lines of the examples make."""
+    folder = tmp_path_factory.mktemp("examples")
+    simulate("tiny", folder / "census", 1)
+    return folder
+
+
 @pytest.mark.parametrize("example", ["phsafe-us.yaml", "phsafe-own.yaml"])
-def test_examples_run(tmp_path, root, example):
-    write_census(census_of(Engine(threads=1), [Home(1, FAMILY)]), tmp_path / "census")
-    shutil.copy(root / "examples" / example, tmp_path / example)
-    assert run(tmp_path / example, seed=1).header.mechanism == "phsafe"
+def test_examples_run_as_they_say(simulated, root, example):
+    text = (root / "examples" / example).read_text()
+    for line in ("simulate examples/census --profile tiny --seed 1", f"run examples/{example}"):
+        assert f"#   discreet {line}" in text
+    shutil.copy(root / "examples" / example, simulated / example)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a nation of one state, which one of them tells
+        release = run(simulated / example, seed=7)
+    assert release.header.mechanism == "phsafe"
+    assert (release.folder / "estimates" / "PH1.csv").exists()

@@ -1,16 +1,18 @@
 """What a release holds: every cell with its noise and variance, and what follows from it."""
 
 import csv
-from collections import Counter, defaultdict
+import warnings
+from collections import defaultdict
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
 
 from discreet.engine import Engine
-from discreet.mechanisms import mechanism, protect
+from discreet.mechanisms import make_draw, mechanism, protect
 from discreet.mechanisms.phsafe import load_configuration
-from discreet.noise import trial
+from discreet.noise import key_of, trial
 from discreet.products import sdhc
 from discreet.spec import catalog
 from phsafe.homes import Home, Person, census_of, random_homes, silent
@@ -94,16 +96,26 @@ def test_text_and_parquet_say_the_same(release, engine):
 # -- noise -------------------------------------------------------------------------------------
 
 
-def noise_by_variance(release, nation) -> dict[Fraction, list[int]]:
-    """Return all noise that was added, by the parameter it was drawn with."""
+def noise_by_part(release, nation) -> dict[tuple[str, str], list[int]]:
+    """Return all noise that was added, by table and level."""
     plain = tabulate(nation, US.thresholds, set(sdhc.STATES))
-    parameter = {(part.table, part.level): part.parameter for part in US.account.parts}
     found = defaultdict(list)
     for name, shell in sdhc.SHELLS.items():
         for row in table_of(release, name):
             cell = row["REGION_ID"], row.get("ITERATION_CODE", "*"), int(row[shell.column])
-            exact = plain[name, level_of(row)][cell]
-            found[parameter[name, level_of(row)]].append(int(row["COUNT"]) - exact)
+            place = name, level_of(row)
+            found[place].append(int(row["COUNT"]) - plain[place][cell])
+    return found
+
+
+PARAMETERS = {(part.table, part.level): part.parameter for part in US.account.parts}
+
+
+def noise_by_variance(release, nation) -> dict[Fraction, list[int]]:
+    """Return all noise that was added, by the parameter it was drawn with."""
+    found = defaultdict(list)
+    for place, drawn in noise_by_part(release, nation).items():
+        found[PARAMETERS[place]] += drawn
     return found
 
 
@@ -145,9 +157,58 @@ def test_noise_of_another_variance_is_caught(release, nation, scale):
     assert chi_square(noise_by_variance(release, nation), scale) > LIMIT
 
 
+def related(noise: dict[tuple[str, str], list[int]]) -> list:
+    """Return the pairs of tables and levels whose noise is not independent.
+
+    Noise of one parameter from one key begins alike. From another parameter it is not the
+    same but goes along with it: correlations above 0.8 in 14 cells and more, which
+    independent noise of one pair reaches with probability below 1e-3 (14 cells) or 1e-20
+    (100 cells).
+    """
+    found = []
+    for one, other in combinations(noise, 2):
+        length = min(len(noise[one]), len(noise[other]))
+        x, y = (np.array(noise[place][:length]) for place in (one, other))
+        same = PARAMETERS[one] == PARAMETERS[other] and length > 1 and (x == y).all()
+        if same or (length >= 14 and np.corrcoef(x, y)[0, 1] > 0.8):
+            found.append((one, other))
+    return found
+
+
 def test_levels_and_tables_have_noise_of_their_own(release, nation):
-    first = Counter(tuple(drawn[:8]) for drawn in noise_by_variance(release, nation).values())
-    assert max(first.values()) == 1
+    noise = noise_by_part(release, nation)
+    assert len(noise) == 46
+    assert related(noise) == []
+
+
+#: A table whose noise is that of another: with the same parameter, and with another one.
+REUSED = [("PH4", "PH1_num"), ("PH3", "PH1_num")]
+
+
+@pytest.mark.parametrize(("table", "other"), REUSED)
+def test_noise_that_is_used_twice_is_caught(nation, tmp_path, monkeypatch, table, other):
+    def planted(tables, levels):
+        return key_of([other if name == table else name for name in tables], levels)
+
+    monkeypatch.setattr("discreet.mechanisms.phsafe.mechanism.key_of", planted)
+    made = mechanism("phsafe", nation.schema, {"configuration": "us-2020"})
+    again = protect(made, nation, trial(5), tmp_path / "release")
+    caught = {(one[0], two[0]) for one, two in related(noise_by_part(again, nation))}
+    assert caught & {(table, other), (other, table)}
+
+
+def test_every_level_of_every_table_has_a_key_of_its_own(nation, tmp_path, monkeypatch):
+    """Some vectors are too short to be compared; their keys are not."""
+    keys = []
+
+    def noted(rng, purpose, key, parameter, size):
+        keys.append((purpose, key))
+        return np.zeros(size, dtype=np.int64)
+
+    monkeypatch.setattr("discreet.mechanisms.phsafe.mechanism.discrete_gaussian", noted)
+    made = mechanism("phsafe", nation.schema, {"configuration": "us-2020"})
+    make_draw(made, nation, trial(5), tmp_path / "draw", "design")
+    assert len(keys) == len(set(keys)) == 46
 
 
 # -- variances and derived tables ----------------------------------------------------------------
@@ -221,6 +282,36 @@ def test_the_promise_is_the_published_one(release, nation):
     own = mechanism("phsafe", nation.schema, unbounded).specify()
     assert own.budget.amount.of == Fraction("1.257281")
     assert own.input_premetric.name == "symmetric-difference"
+
+
+def test_the_promise_says_whose_account_it_is_and_what_it_rests_on(release, nation, engine):
+    told = release.specification.budget.conditions
+    assert told[0] == "the account of the United States; counted: all 50 states and DC"
+    assert "records of the housing units that it leaves or joins may change" in told[1]
+    assert len(told) == 2
+    island = mechanism("phsafe", nation.schema, {"configuration": "pr-2020"}).specify()
+    assert island.budget.conditions[0].startswith("the account of Puerto Rico")
+    # Composition asks for one domain, so states are no part of it.
+    assert island.domain == release.specification.domain
+    assert "counted: all 50 states" in release.specification.describe()
+
+
+def test_a_nation_of_one_state_is_not_passed_over(engine, tmp_path):
+    census = census_of(engine, [Home(1, FAMILY)])
+    made = mechanism("phsafe", census.schema, {"configuration": "us-2020", "states": ["50"]})
+    with pytest.warns(UserWarning, match="not the nation") as seen:
+        release = protect(made, census, trial(1), tmp_path / "release")
+    assert len(seen) == 1
+    text = (release.folder / "codebook.csv").read_text()
+    assert "*|REGION_ID|1|Not the nation: 1 of 51 states, 50|" in text
+    assert "not the nation" in release.specification.budget.conditions[2]
+    assert "not the nation" in (release.folder / "accounting.yaml").read_text()
+    states = {**{t: dict.fromkeys(s.levels, "0") for t, s in sdhc.SHELLS.items()}}
+    states["PH7"]["state_*"] = "1"
+    own = {"states": ["50"], "budgets": states, "thresholds": US.thresholds}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mechanism("phsafe", census.schema, own).check(census)
 
 
 def test_parameters_written_out_make_the_same_mechanism(nation, release, tmp_path):

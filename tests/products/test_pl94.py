@@ -1,6 +1,7 @@
 """The redistricting tables: shells as published, counts as counted by hand."""
 
 import csv
+import shutil
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +10,15 @@ import pytest
 from typer.testing import CliRunner
 
 from discreet.census import Census
+from discreet.config import parse
 from discreet.engine import Engine
 from discreet.errors import BadInput
+from discreet.files import read_yaml, write_yaml
+from discreet.mechanisms import ReleaseHeader, make_draw, mechanism, publish_draw
+from discreet.noise import trial
 from discreet.products import pl94
 from redistricting import TABLES, as_dict, by_hand, random_census
+from topdown.runs import PERSONS as LEAST_PL94
 from worlds import register_census, write_census
 
 LEVELS = ["state", "county", "tract", "block_group", "block", "place"]
@@ -143,6 +149,72 @@ def test_the_command_writes_the_tables(census, tmp_path):
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
     assert Path(tmp_path / "t" / "county" / "P5.parquet").is_file()
+
+
+# -- releases --------------------------------------------------------------------------------
+
+
+def made(census: Census, out: Path, name: str, mode: str = "design", **parameters) -> Path:
+    """Return the folder of a release by a mechanism."""
+    chosen = mechanism(name, census.schema, parameters)
+    draw = make_draw(chosen, census, trial(seed=3), out.with_name("draw"), mode)
+    return publish_draw(draw, out, census.engine).folder
+
+
+def command(*arguments: object):
+    from discreet.cli.app import app
+
+    return CliRunner().invoke(app, ["pl94", *map(str, arguments)])
+
+
+SWAP = {"rate": "1/2", "match": ["tenure"], "within": "state"}
+
+
+def test_a_release_of_another_mechanism_has_tables_and_detail_files(census, tmp_path):
+    release = made(census, tmp_path / "release", "permutation-swapping", **SWAP)
+    done = command(release, tmp_path / "t", "--levels", "state")
+    assert done.exit_code == 0, done.output
+    names = sorted(path.stem for path in (tmp_path / "t" / "state").iterdir())
+    assert names == sorted(TABLES)
+    stored = census.engine.read_parquet(tmp_path / "t" / "state" / "P1.parquet")
+    assert as_dict(census, stored) == by_hand(census, "state")["P1"]
+    assert command(release, tmp_path / "mdf", "--mdf").exit_code == 0
+    assert len(list((tmp_path / "mdf").iterdir())) == 2
+
+
+def test_tables_of_persons_come_from_a_release_of_persons(census, tmp_path):
+    release = made(census, tmp_path / "release", "topdown", persons=LEAST_PL94)
+    done = command(release, tmp_path / "t", "--levels", "county")
+    assert done.exit_code == 0, done.output
+    assert "left out: H1, as there are no units" in done.output
+    names = sorted(path.stem for path in (tmp_path / "t" / "county").iterdir())
+    assert names == ["P1", "P2", "P3", "P4", "P5"]
+    done = command(release, tmp_path / "one", "--tables", "P5", "--levels", "county")
+    assert [path.name for path in (tmp_path / "one" / "county").iterdir()] == ["P5.parquet"]
+    done = command(release, tmp_path / "none", "--tables", "H1")
+    assert done.exit_code == 2
+    assert "H1 counts units" in done.output
+    assert not (tmp_path / "none").exists()
+
+
+def test_tables_of_a_trial_are_private(census, tmp_path):
+    supplied = replace(census, origin="supplied")
+    release = made(supplied, tmp_path / "release", "permutation-swapping", "trial", **SWAP)
+    for out, option in ((tmp_path / "t", ["--levels", "state"]), (tmp_path / "mdf", ["--mdf"])):
+        assert command(release, out, *option).exit_code == 0
+        assert stat.S_IMODE(out.stat().st_mode) == 0o700
+
+
+def test_a_release_of_tables_has_no_records(census, tmp_path):
+    release = made(census, tmp_path / "release", "permutation-swapping", **SWAP)
+    shutil.rmtree(release / "microdata")
+    header = parse(ReleaseHeader, read_yaml(release / "release.yaml"), "release.yaml")
+    kept = {n: h for n, h in header.files.items() if not n.startswith("microdata")}
+    sealed = header.model_copy(update={"files": kept}).sealed()
+    write_yaml(release / "release.yaml", sealed.model_dump(mode="json"))
+    done = command(release, tmp_path / "t")
+    assert done.exit_code == 2
+    assert "without records" in done.output
 
 
 # -- refusals -------------------------------------------------------------------------------

@@ -7,9 +7,11 @@ from discreet.census import Census
 from discreet.cli.app import app
 from discreet.engine import Engine
 from discreet.errors import BadInput
+from discreet.mechanisms.topdown import load_strategy
 from discreet.products.pl94 import write_mdf
-from exact_release import us_release
+from exact_release import US, release, us_release
 from redistricting import by_hand, random_census
+from worlds import register_census
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +69,37 @@ def test_the_files_give_the_tables_of_the_census(census, files):
         assert [homes.count("1"), homes.count("2")] == expected["H1"][county][1:]
 
 
-def test_other_layouts_are_refused(census, tmp_path):
-    with pytest.raises(BadInput, match="profile pl94, not of us-decennial"):
-        write_mdf(census, tmp_path / "mdf")
+def test_records_of_either_us_layout_give_the_same_files(census, files, tmp_path):
+    # A release of swapping has the columns of the census; these are the census itself.
+    write_mdf(census, tmp_path / "mdf")
+    for name, rows in files.items():
+        assert (tmp_path / "mdf" / name).read_text().splitlines() == ["|".join(r) for r in rows]
+
+
+def test_other_layouts_are_refused(tmp_path):
+    other = register_census(Engine(threads=1), [(0, "owner", [(40, "f", "eu")])])
+    with pytest.raises(BadInput, match="blocks of the United States, and schema register-country"):
+        write_mdf(other, tmp_path / "mdf")
+
+
+@pytest.mark.parametrize(
+    ("kept", "file", "left_out"),
+    [("persons", "MDF_PER.txt", "MDF_UNIT.txt"), ("units", "MDF_UNIT.txt", "MDF_PER.txt")],
+)
+def test_half_of_the_records_give_half_of_the_files(census, files, tmp_path, kept, file, left_out):
+    strategies = [load_strategy(name).rooted("state") for name in US]
+    pair = [one if one.count == kept else None for one in strategies]
+    release(census, tmp_path / "records", *pair)
+    done = CliRunner().invoke(
+        app, ["pl94", str(tmp_path / "records"), str(tmp_path / "mdf"), "--mdf"]
+    )
+    assert done.exit_code == 0, done.output
+    assert f"left out: {left_out}" in done.output
+    assert [path.name for path in (tmp_path / "mdf").iterdir()] == [file]
+    written = (tmp_path / "mdf" / file).read_text().splitlines()
+    wanted = ["|".join(row) for row in files[file]]
+    # Collective units are known by the strategy of persons only.
+    assert written == [row for row in wanted if kept == "persons" or not row.endswith("|4|0")]
 
 
 def test_the_command_writes_the_same_files(census, files, tmp_path):
@@ -83,6 +113,10 @@ def test_the_command_writes_the_same_files(census, files, tmp_path):
     }
 
 
-def test_detail_files_have_no_levels(tmp_path):
-    arguments = ["pl94", str(tmp_path), str(tmp_path / "mdf"), "--mdf", "--levels", "county"]
-    assert CliRunner().invoke(app, arguments).exit_code == 2
+@pytest.mark.parametrize("option", [["--levels", "county"], ["--tables", "P1"]])
+def test_detail_files_have_neither_levels_nor_tables(census, tmp_path, option):
+    us_release(census, tmp_path / "release")
+    arguments = ["pl94", str(tmp_path / "release"), str(tmp_path / "mdf"), "--mdf", *option]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2
+    assert "--mdf writes all records" in done.output

@@ -15,7 +15,7 @@ from discreet.errors import BadInput
 from discreet.products import sdhc
 from discreet.products.sdhc.recode import PERSON_KINDS, UNIT_KINDS
 from discreet.simulate import simulate
-from phsafe.homes import Home, Person, census_of, random_homes
+from phsafe.homes import Home, Person, census_of, every_code, random_homes
 from phsafe.plain import read, tabulate
 
 TAU = {"PH1_num": 10, "PH2": 10, "PH3": 6, "PH4": 10, "PH6": 6, "PH7": 10}
@@ -29,7 +29,8 @@ def engine() -> Engine:
 
 @pytest.fixture(scope="module")
 def crowd(engine) -> Census:
-    return census_of(engine, random_homes(10_000, seed=3), states=("01", "50", "56"))
+    homes = [*random_homes(10_000, seed=3), *every_code(first_id=500_000)]
+    return census_of(engine, homes, states=("01", "50", "56"))
 
 
 def labelled(counts: dict, states) -> dict:
@@ -58,12 +59,17 @@ def test_the_crowd_visits_every_code(crowd):
     units, persons = read(crowd)
     assert len(persons) >= 10_000
     for column, legal in sdhc.PERSON_COLUMNS.items():
-        expected = set(legal) - {"37"} if column == "relationship" else set(legal)
-        seen = {person[column] for person in persons}
-        assert seen >= (set(range(0, 90)) if column == "age" else expected), column
-    for column in ("household_type", "household_type2", "couple_type", "tenure"):
-        seen = {unit[column] for unit in units if unit["kind"] == "occupied"}
-        assert seen == set(sdhc.UNIT_COLUMNS[column]), column
+        assert {person[column] for person in persons} == set(legal), column
+    heads = {p["unit_id"]: p for p in persons if p["relationship"] == "20"}
+    for column, legal in sdhc.UNIT_COLUMNS.items():
+        homes = [unit for unit in units if unit["kind"] != "group_quarters"]
+        if column.startswith("householder_"):
+            seen = {head[column.removeprefix("householder_")] for head in heads.values()}
+        else:
+            seen = {unit[column] for unit in homes} - {None}
+        assert seen == set(legal), column
+    assert [len(sdhc.PERSON_COLUMNS[name]) for name in ("age", "race")] == [116, 63]
+    assert {unit["kind"] for unit in units} >= {"group_quarters"}
     sizes = Counter(person["unit_id"] for person in persons)
     assert max(sizes.values()) > 10
 
@@ -190,6 +196,46 @@ def test_a_person_in_a_vacant_unit_is_refused(engine):
         sdhc.count_tables(replace(census, persons=persons), TAU, ("50",))
 
 
+def test_a_code_that_is_no_state_is_refused_and_not_dropped(engine):
+    strange = [Home(1, (ADULT,)), Home(2, (ADULT, CHILD), state="03")]
+    with pytest.raises(BadInput, match="1 codes of states are none") as refused:
+        sdhc.count_tables(census_of(engine, strange), TAU, ("50",))
+    assert "03" not in str(refused.value)
+
+
 def test_a_state_that_is_not_there_is_refused(engine):
     with pytest.raises(BadInput, match="no block in 02"):
         sdhc.count_tables(census_of(engine, [Home(1, (ADULT,))]), TAU, ("02", "50"))
+
+
+# -- the codebook ------------------------------------------------------------------------------
+
+
+def book(*tables: str, states=sdhc.STATES) -> dict:
+    """Return the meaning, and what is added up, by table, column and code."""
+    columns = sdhc.codebook(tables, states)
+    assert list(columns) == ["TABLE", "COLUMN", "CODE", "MEANING", "SUM_OF"]
+    rows = list(zip(*columns.values(), strict=True))
+    told = {tuple(row[:3]): tuple(row[3:]) for row in rows}
+    assert len(told) == len(rows)
+    return told
+
+
+def test_the_codebook_has_every_code_of_every_table():
+    told = book(*sdhc.SHELLS, *sdhc.DERIVED)
+    for name, shell in sdhc.SHELLS.items():
+        assert told[name, "", ""] == (shell.title, "")
+        for number in (*shell.cells, *shell.aggregates):
+            meaning, parts = told[name, shell.column, str(number)]
+            assert meaning
+            assert bool(parts) == (number in shell.aggregates)
+    assert told["PH3", "PH3_DATA_CELL", "8"] == ("Other relatives", "9 10")
+    assert told["PH8_num", "PH8_NUM_DATA_CELL", "2"][1] == "PH7:2 PH7:3"
+    assert {code for _, column, code in told if column == "ITERATION_CODE"} == {*sdhc.ITERATIONS}
+
+
+def test_the_codebook_says_what_the_nation_is():
+    place = ("*", "REGION_ID", "1")
+    assert book("PH7")[place][0].startswith("The United States")
+    assert "Not the nation" in book("PH7", states=("44", "50"))[place][0]
+    assert place not in book("PH7", states=("72",))

@@ -19,7 +19,9 @@ SIGMA = 41.34
 
 def test_normal_tails_agree_with_scipy() -> None:
     x = np.concatenate([np.linspace(-30, 40, 701), [1e3, 1e6, 1e10]])
-    np.testing.assert_allclose(normal.log_upper_tails(x), special.log_ndtr(-x), rtol=1e-12)
+    np.testing.assert_allclose(
+        np.vectorize(normal.log_upper_tail)(x), special.log_ndtr(-x), rtol=1e-12
+    )
     near = np.linspace(-8, 30, 500)
     tails = [normal.upper_tail(value) for value in near]
     np.testing.assert_allclose(tails, special.ndtr(-near), rtol=1e-12)
@@ -328,6 +330,16 @@ def test_coverage_of_counts_is_90_percent_over_the_prior() -> None:
     assert mean == pytest.approx(0.9, abs=2e-4)
 
 
+@pytest.mark.parametrize(("sigma", "most"), [(12.158, 0.017), (41.337, 0.006), (121.582, 0.003)])
+def test_rounding_outwards_adds_up_to_two_points(sigma: float, most: float) -> None:
+    """As the guide says: before rounding half a point from three sigma on, rounding adds to it."""
+    truth = np.rint(np.linspace(3, 50, 300) * sigma)
+    sharp = estimates.coverage(truth, sigma**2, rounded=False)
+    added = estimates.coverage(truth, sigma**2) - sharp
+    assert np.all(np.abs(sharp - 0.9) < 0.0055)
+    assert np.all((added > 0) & (added < most))
+
+
 def test_coverage_formula_agrees_with_drawing() -> None:
     """Within 5 standard errors; false alarm below 1e-5."""
     rng = np.random.default_rng(12)
@@ -358,6 +370,25 @@ def test_coverage_of_averages_is_88_to_92_percent_over_the_prior(least: int) -> 
     found = averages_by_age(z[:, :2], SIGMA**2, z[:, 2], SIGMA**2, least, most)
     held = np.mean((found.low <= truth) & (truth <= found.high), axis=0)
     assert np.all((held > 0.88) & (held < 0.92)), held
+
+
+def test_coverage_of_averages_of_two_counts_is_88_to_92_percent_over_the_prior() -> None:
+    """As in PH8, with households cut off at 12 sigma.
+
+    The range of possible persons grows with d, so d = 12 sigma u^(1/2). With 10000 draws a
+    true 90 percent leaves 88..92 with probability below 1e-10.
+    """
+    rng = np.random.default_rng(15)
+    many, most = 10_000, 10
+    d = 1 + 12 * SIGMA * np.sqrt(rng.random(many))
+    truth = rng.uniform(1, most, many)
+    persons, homes = (x + rng.normal(0, SIGMA, many) for x in (truth * d, d))
+    found = averages(persons, SIGMA**2, homes, SIGMA**2, 1, most)
+    held = np.mean((found.low <= truth) & (truth <= found.high))
+    assert 0.88 < held < 0.92, held
+    # Planted: noise is taken for half as large.
+    wrong = averages(persons, SIGMA**2 / 4, homes, SIGMA**2 / 4, 1, most)
+    assert np.mean((wrong.low <= truth) & (truth <= wrong.high)) < 0.8
 
 
 def test_coverage_of_totals_is_88_to_92_percent_over_the_prior() -> None:

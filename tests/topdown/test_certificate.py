@@ -45,7 +45,7 @@ def test_weaker_promises_cost_less() -> None:
     for name in shipped_strategies():
         found = certificate(load_strategy(name))
         for one in (*found.attributes, *found.places):
-            assert one.rho <= one.bypassed <= found.whole.rho
+            assert one.rho <= one.bypassed <= one.single <= found.whole.rho
             assert one.rho < found.whole.rho
 
 
@@ -80,6 +80,30 @@ def test_the_bound_for_only_children_in_production() -> None:
     ]
     moved = PERSONS.rho * tract.share * (parts[0] - parts[1])
     assert found["hhgq"] == attribute_rho(PERSONS, "hhgq") + moved
+
+
+def test_a_country_of_one_state_is_told_apart() -> None:
+    """Its state is an only child: one census of one state, `root: all`, measures the root only."""
+    own = {
+        "name": "country",
+        "title": "A country",
+        "count": "persons",
+        "rho": 1,
+        "axes": [{"name": "sex", "column": "sex"}, {"name": "age", "column": "voting_age"}],
+        "levels": [
+            {"level": "all", "share": "1/4", "queries": {"detailed": 1}},
+            {"level": "state", "share": "1/4", "queries": {"age": "3/4", "detailed": "1/4"}},
+            {"level": "block", "share": "1/2", "queries": {"age": "1/2", "detailed": "1/2"}},
+        ],
+    }
+    found = certificate(load_strategy(own))
+    sex = found.attributes[0]
+    # Alone; blocks as they are; all three levels as one.
+    assert (sex.rho, sex.bypassed, sex.single) == (Fraction(9, 16), Fraction(9, 16), 1)
+    assert "1.000000 if there is only one state" in "\n".join(found.describe())
+    assert sex.as_data()["rho2_with_one_area_below_all"] == 1
+    lower = certificate(load_strategy(own).rooted("state"))
+    assert "only one" not in "\n".join(lower.describe())
 
 
 def test_a_single_attribute_is_the_whole() -> None:

@@ -1,5 +1,7 @@
 """Exact statistics that a user declares, solved by the general solvers."""
 
+import sys
+
 import narwhals as nw
 import numpy as np
 import pytest
@@ -79,6 +81,16 @@ def test_a_statistic_that_cannot_hold_is_named(census, tmp_path):
     with pytest.raises(Impossible, match=r"county.*votingage"):
         publish_draw(draw, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("package", ["piqp", "scipy.sparse", "highspy"])
+def test_a_missing_solver_is_missed_before_anything_is_drawn(census, monkeypatch, package):
+    made = mechanism("topdown", census.schema, {"persons": strategy()})
+    plain = mechanism("topdown", census.schema, {"persons": strategy(hold=[])})
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(BadInput, match="solvers"):
+        made.check(census)
+    plain.check(census)
 
 
 def test_a_row_that_the_parent_has_not_must_be_empty():

@@ -293,6 +293,16 @@ def test_files_of_others_are_read(tmp_path: Path, engine: Engine) -> None:
     assert file.read_rows("county", "total", 1, 4).place.tolist() == [1, 3]
 
 
+def test_names_of_others_may_have_spaces(tmp_path: Path, engine: Engine) -> None:
+    rows = [(code, "hispanic * cenrace_dpq", [1, 2], [k, 9]) for k, code in enumerate("ba")]
+    publish(tmp_path, engine, rows)
+    file = Published(tmp_path, engine)
+    assert file.header.at("county").queries == {"hispanic*cenrace": (1, 2)}
+    assert file.read_full("county", "hispanic*cenrace").value.tolist() == [[1, 9], [0, 9]]
+    with pytest.raises(BadInput, match=r"not measured.*Known: hispanic"):
+        file.read_full("county", "cenrace*hispanic")
+
+
 def test_files_of_others_are_checked(tmp_path: Path, engine: Engine) -> None:
     with pytest.raises(UnreadableFile, match="no folder"):
         Published(tmp_path, engine)

@@ -5,7 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from discreet.cli.app import app
 from discreet.errors import BadInput
 from discreet.mechanisms.topdown.planning import (
     Z,
@@ -34,6 +36,39 @@ def test_persons_and_units_together() -> None:
     assert Fraction(found["rho2"]) == Fraction(293764, 114921) + Fraction(11417641, 152349649)
     # 2.556226 + 0.074944 if each is rounded first.
     assert math.isclose(found["rho2_decimal"], 2.631169, abs_tol=1e-6)
+
+
+def test_budgets_of_disjoint_people_are_not_added_up() -> None:
+    names = ["pl94-us-persons-2020", "pl94-pr-persons-2020"]
+    found = together([load_strategy(name) for name in names])
+    assert found["rho2"] is None
+    assert "Puerto Rico" in found["reason"]
+    for more in ([], ["--json"]):
+        done = CliRunner().invoke(app, ["plan", "topdown", *names, *more])
+        assert done.exit_code == 0
+        assert "Puerto Rico" in done.stdout
+    assert "together: not added up" in CliRunner().invoke(app, ["plan", "topdown", *names]).stdout
+
+
+def test_wide_numbers_stay_apart() -> None:
+    lines = plan(prepare("pl94-us-persons-2020", None, targets_of(["county:total=16450"])))
+    (row,) = [line for line in lines.describe() if "100000000" in line]
+    assert row.split() == ["total", "0.000000", "100000000.0000", "10000.0000", "16450.00"]
+
+
+def test_noise_that_cannot_be_drawn_is_no_plan(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    wanted = ["pl94-us-persons-2020", "--target", "county:total=1000000", "--write", "own.yaml"]
+    done = CliRunner().invoke(app, ["plan", "topdown", *wanted])
+    assert done.exit_code == 2
+    assert "county, query 'total': sigma2" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plan_refuses_what_a_run_refuses() -> None:
+    own = PERSONS.changed({"quarters": {"axis": "hhgq", "at_least_one": ["household"]}})
+    with pytest.raises(BadInput, match="vacant"):
+        prepare(own.as_data(), schema="us-decennial")
 
 
 # --- the error of totals ------------------------------------------------------------------------

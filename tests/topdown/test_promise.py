@@ -4,13 +4,13 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.census import load_schema
+from discreet.census import Schema, load_schema
 from discreet.errors import BadInput
 from discreet.mechanisms import mechanism
 from discreet.mechanisms.topdown.promise import spent
 from discreet.mechanisms.topdown.strategy import load_strategy
 from discreet.spec import NORMALISED_RENYI, catalog, hamming_of_multisets
-from topdown.runs import BOTH, LEAST, PERSONS, UNITS, levels_of
+from topdown.runs import BOTH, COUNTRY, LEAST, PERSONS, UNITS, levels_of
 
 US = load_schema("us-decennial")
 PERSONS_2020 = Fraction(293764, 114921)
@@ -95,6 +95,24 @@ def test_units_alone_promise_per_household():
 
 
 UNLISTED = {**UNITS, "where": {"kind": {"not": ["group_quarters"]}}}
+TENURE = {"name": "ten", "column": "tenure", "missing": "none"}
+BY_TENURE = {
+    **LEAST,
+    "axes": [TENURE, *LEAST["axes"][1:]],
+    "zeros": [],
+    "quarters": {"axis": "ten"},
+    "rounding": ["total", "ten"],
+}
+ONE_EACH = {**LEAST, "quarters": {"axis": "hhgq", "at_least_one": ["household"]}}
+NO_NURSING = {**LEAST, "zeros": [{"hhgq": ["nursing"]}]}
+TOO_QUIET = {**UNITS, "rho": "1/1000000000"}
+TOO_LOUD = {**LEAST, "rho": "300"}
+#: Each level alone could be drawn; both together, where a state is one block, could not.
+LOUD_TOGETHER = {
+    **UNITS,
+    "rho": "150",
+    "levels": levels_of({"state": {"detailed": 1}, "block": {"detailed": 1}}),
+}
 NO_BLOCK = levels_of({"state": {"detailed": 1}, "tract": {"detailed": 1}})
 
 REFUSED = {
@@ -110,6 +128,13 @@ REFUSED = {
     "an unknown rounder": ({**BOTH, "rounder": "nearest"}, "rounder"),
     "an unknown parameter": ({**BOTH, "seed": 1}, "seed"),
     "a universe that is no list": ({"units": UNLISTED}, "where"),
+    "units by tenure, undeclared": ({"persons": BY_TENURE}, "by tenure exact"),
+    "a bound that counts vacant units": ({"persons": ONE_EACH}, "vacant"),
+    "a bound on some residents": ({"persons": {**LEAST, "where": {"sex": ["1"]}}}, "at_least_one"),
+    "a bound without a cell": ({"persons": NO_NURSING}, "no cell"),
+    "more noise than can be drawn": ({"units": TOO_QUIET}, "few-units, state.*sigma2"),
+    "less noise than can be drawn": ({"persons": TOO_LOUD}, "least-persons, state.*sigma2"),
+    "less noise with only children": ({"units": LOUD_TOGETHER}, "few-units, state.*sigma2"),
     "a spine that ends above the blocks": ({"persons": {**LEAST, "levels": NO_BLOCK}}, "block"),
 }
 
@@ -119,6 +144,31 @@ def test_parameters_that_are_refused(why):
     parameters, told = REFUSED[why]
     with pytest.raises(BadInput, match=told):
         mechanism("topdown", US, parameters)
+
+
+@pytest.mark.parametrize("column", ["tenure", "dwelling_type"])
+def test_a_register_does_not_publish_units_by_other_columns(column):
+    persons = COUNTRY["persons"]
+    own = {
+        **persons,
+        "axes": [{"name": "dwelling", "column": column, "missing": "none"}, persons["axes"][1]],
+        "quarters": {"axis": "dwelling"},
+    }
+    with pytest.raises(BadInput, match=f"by {column} exact"):
+        mechanism("topdown", load_schema("register-country"), {"persons": own})
+
+
+def test_kinds_that_are_told_apart_are_declared_apart():
+    """Two collective kinds: quarters count them one by one, and the promise says so."""
+    schema = load_schema("register-country")
+    data = schema.model_dump(by_alias=True, exclude_none=True)
+    data["units"]["kind"]["codes"]["barracks"] = {"label": "Barracks"}
+    data["kinds"]["collective"].append("barracks")
+    groups = {**COUNTRY["persons"]["axes"][0]["groups"], "barracks": ["barracks"]}
+    axes = [{"name": "dwelling", "column": "kind", "groups": groups}, COUNTRY["persons"]["axes"][1]]
+    made = mechanism("topdown", Schema(**data), {"persons": {**COUNTRY["persons"], "axes": axes}})
+    (quarters,) = [i for i in made.specify().multiverse.invariants if "quarters" in i.name]
+    assert quarters.by == ("kind",)
 
 
 def test_parameters_read_back():

@@ -7,10 +7,11 @@ import pytest
 
 from discreet.engine import Engine
 from discreet.errors import BadInput
-from discreet.mechanisms import mechanism, publish_draw
+from discreet.mechanisms import mechanism, protect, publish_draw
 from discreet.mechanisms.topdown import Measurements
 from discreet.noise import trial
-from topdown.runs import FEWEST, drawn, topdown
+from discreet.products import check_invariants
+from topdown.runs import FEWEST, LEAST, drawn, topdown
 from worlds import us_census
 
 HOMES = [(block, "1", [(40, "1", "01"), (9, "2", "02")]) for block in range(3)]
@@ -25,18 +26,59 @@ def test_a_sound_census_passes(census):
     topdown(census, **FEWEST).check(census)
 
 
-def test_residents_in_cells_declared_empty_are_refused_by_the_check(census):
-    in_home = nw.col("relationship") == "37"
-    young = nw.when(in_home).then(nw.lit(9)).otherwise(nw.col("age")).alias("age")
-    spoilt = replace(census, persons=census.persons.with_columns(young))
-    with pytest.raises(BadInput, match="declares empty"):
-        topdown(census, **FEWEST).check(spoilt)
+IN_HOME = nw.col("relationship") == "37"
 
 
-def test_quarters_without_residents_are_refused_by_the_check(census):
-    spoilt = replace(census, persons=census.persons.filter(nw.col("relationship") != "37"))
-    with pytest.raises(BadInput, match="fewer residents"):
-        topdown(census, **FEWEST).check(spoilt)
+def with_a_child_in_the_nursing_home(census):
+    """Return a census one record away, with a person in a cell that `zeros` declares empty."""
+    young = nw.when(IN_HOME).then(nw.lit(9)).otherwise(nw.col("age")).alias("age")
+    return replace(census, persons=census.persons.with_columns(young))
+
+
+def with_an_empty_nursing_home(census):
+    """Return a census whose nursing home holds nobody, and a household one person more."""
+    moved = [(0, "1", [(40, "1", "01"), (9, "2", "02"), (88, "2", "01")]), *HOMES[1:]]
+    more = us_census(census.engine, moved)
+    return replace(more, persons=more.persons.filter(~IN_HOME))
+
+
+NEIGHBOURS = [with_a_child_in_the_nursing_home, with_an_empty_nursing_home]
+
+
+@pytest.mark.parametrize("measurements", ["full", "lazy"])
+@pytest.mark.parametrize("neighbour", NEIGHBOURS)
+def test_neighbours_are_not_told_apart_by_a_refusal(census, tmp_path, neighbour, measurements):
+    """Nothing exact differs, so both are measured; what is declared holds in the release."""
+    made = topdown(census, **FEWEST, measurements=measurements)
+    other = neighbour(census)
+    assert not any(check_invariants(made.specify(), census, other).values())
+    made.check(other)
+    released = protect(made, other, trial(3), tmp_path / "out").microdata(census.engine)
+    assert not any(check_invariants(made.specify(), census, released).values())
+    rows = released.frame("persons", ["hhgq", "voting_age"], where={"hhgq": ["nursing"]})
+    found = census.engine.rows(rows)
+    assert found
+    assert {age for _, age in found} == {"18 and over"}
+
+
+def test_exact_totals_below_what_quarters_hold_are_refused_by_the_check(census):
+    """The nursing home stands alone: the exact population of its block says that it is empty."""
+    alone = us_census(census.engine, HOMES[:2])
+    emptied = replace(alone, persons=alone.persons.filter(~IN_HOME))
+    made = topdown(census, persons={**LEAST, "total": "block"})
+    made.check(alone)
+    with pytest.raises(BadInput, match="fewer residents") as refused:
+        made.check(emptied)
+    assert not any(letter.isdigit() for letter in str(refused.value))
+
+
+def test_held_counts_of_cells_declared_empty_are_refused_by_the_check(census):
+    held = {**LEAST, "hold": [{"query": "hhgq*votingage", "level": "state"}]}
+    made = topdown(census, persons=held)
+    made.check(census)
+    with pytest.raises(BadInput, match="zeros") as refused:
+        made.check(with_a_child_in_the_nursing_home(census))
+    assert not any(letter.isdigit() for letter in str(refused.value))
 
 
 def test_a_file_is_no_configuration(census, tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -44,6 +45,11 @@ EVERY = 3.0
 BAR = 24
 
 
+def _tell_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Tell a remark of a mechanism without the line of code it comes from."""
+    print(f"warning: {message}", file=sys.stderr)
+
+
 def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
     """Return the command with every error told in one message and as an exit code.
 
@@ -52,6 +58,7 @@ def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
 
     @functools.wraps(command)
     def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        warnings.showwarning = _tell_warning
         with _noting_interrupts() as interrupted:
             try:
                 command(*args, **kwargs)

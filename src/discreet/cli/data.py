@@ -120,33 +120,68 @@ def tabulate(
 
 @guarded
 def pl94(
-    census: CensusFolder,
+    records: Annotated[
+        Path, typer.Argument(metavar="RECORDS", help="Folder of a census or of a release.")
+    ],
     out: Annotated[Path, typer.Argument(help="New folder for the tables.")],
     levels: Annotated[
         str | None,
         typer.Option(help="Kinds of area, for instance county,place; default: all there are."),
     ] = None,
+    tables: Annotated[
+        str | None, typer.Option(help="For instance P1,H1; default: all that can be counted.")
+    ] = None,
     mdf: Annotated[
-        bool, typer.Option("--mdf", help="Protected microdata in the detail-file layout instead.")
+        bool, typer.Option("--mdf", help="The records in the detail-file layout instead.")
     ] = False,
 ) -> None:
     """Write the redistricting tables P1 to P5 and H1 as OUT/level/table.parquet.
 
-    With --mdf write protected microdata in the layout of the 2020 detail files.
-    From supplied data these are exact counts: the files are readable by their owner only.
+    With --mdf write the records in the layout of the 2020 detail files. What the records
+    have no persons or units for is left out. From supplied data and from trials the files
+    are readable by their owner only.
     """
-    from discreet.census import Census
     from discreet.products import pl94 as product
 
+    opened, private = _records(records)
     if mdf:
-        if levels is not None:
-            raise BadInput("--levels chooses tables; the detail files have all records. Drop one.")
-        product.write_mdf(Census.open(census), out)
-        print(out)
-        return
-    wanted = None if levels is None else [level.strip() for level in levels.split(",")]
-    product.write_tables(Census.open(census), out, wanted)
+        if levels is not None or tables is not None:
+            raise BadInput("--mdf writes all records. Drop --levels and --tables, or --mdf.")
+        product.write_mdf(opened, out, private=private)
+        _say_left_out(opened, {"persons": "MDF_PER.txt", "units": "MDF_UNIT.txt"})
+    else:
+        chosen = [None if text is None else _listed(text) for text in (levels, tables)]
+        product.write_tables(opened, out, *chosen, private=private)
+        if tables is None:
+            _say_left_out(opened, {"persons": "P1 to P5", "units": "H1"})
     print(out)
+
+
+def _records(folder: Path) -> tuple[Census, bool]:
+    """Return the records of a census or a release, and whether what they give is private."""
+    from discreet.census import Census
+    from discreet.mechanisms import HEADER, Release
+
+    if not (folder / HEADER).is_file():
+        return Census.open(folder), False
+    release = Release.open(folder)
+    if not (folder / "microdata").is_dir():
+        raise BadInput(
+            f"{folder.name}: is a release of tables ({release.header.mechanism}), without records. "
+            f"Give a census, or a release with microdata."
+        )
+    return release.microdata(), release.header.mode == "trial"
+
+
+def _say_left_out(census: Census, of: dict[str, str]) -> None:
+    """Say which tables or files the records have nothing for."""
+    for counted, what in of.items():
+        if getattr(census, counted) is None:
+            print(f"left out: {what}, as there are no {counted}", file=sys.stderr)
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")]
 
 
 def _write(census: Census, counted: Frame, order: list[str], out: Path) -> None:

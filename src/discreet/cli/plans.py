@@ -78,7 +78,9 @@ def topdown(
         print_json(told if both is None else {**told, "together": both})
         return
     print("\n\n".join("\n".join(one.describe()) for one in shown))
-    if both is not None:
+    if both is not None and both["rho2"] is None:
+        print(f"\ntogether: not added up, as {both['reason']}")
+    elif both is not None:
         print(
             f"\ntogether: rho^2 = {both['rho2_decimal']:.6f}, epsilon {both['epsilon']:.2f} "
             f"(Canonne, Kamath and Steinke), {both['epsilon_bun_steinke']:.2f} (Bun and Steinke); "
@@ -94,7 +96,7 @@ def phsafe(
     configuration: Annotated[
         str,
         typer.Argument(
-            metavar="CONFIG", help="us-2020, pr-2020, or a YAML file with the parameters."
+            metavar="CONFIG", help="us-2020, pr-2020, or a YAML file: a run or a configuration."
         ),
     ],
     sizes: Annotated[
@@ -107,7 +109,7 @@ def phsafe(
     ] = None,
     write: Annotated[
         Path | None,
-        typer.Option(help="Write the configuration that meets the targets to this file."),
+        typer.Option(help="Write parameters of a run that meet the targets to this file."),
     ] = None,
     delta: Annotated[str, typer.Option(help="Delta of the epsilons.")] = "1e-10",
     as_json: Json = False,
@@ -125,14 +127,14 @@ def phsafe(
             raise BadInput("--write: there is nothing new to write without --target.")
         promises.check_target(write, "--write", Path(configuration))
     wanted, at = planning.targets_of(target or []), promises.fraction(delta, "delta")
-    settings = phsafe.load_configuration(configuration)
+    settings, change = phsafe.read_settings(configuration)
     if wanted:
         settings = planning.meet(settings, wanted)
     shown = planning.plan(settings, at, None if sizes is None else phsafe.load_sizes(sizes))
     if write is not None:
-        from discreet.files import write_yaml
+        from discreet.files import write_text
 
-        write_yaml(write, settings.model_dump(mode="json"))
+        write_text(write, phsafe.run_text(settings, change))
     if as_json:
         print_json(shown.as_data())
         return

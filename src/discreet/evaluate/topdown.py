@@ -115,8 +115,7 @@ def study_topdown(
     that theory expects.
     """
     block = census.schema.block
-    if released.schema.block != block:
-        raise BadInput("evaluate topdown: census and release have different smallest areas.")
+    _check_same_blocks(census, released)
     levels = _levels(census, released)
     before, after = (pl94.block_counts(one, levels) for one in (census, released))
     if before.persons is None or after.persons is None:
@@ -140,6 +139,21 @@ def persons_strategy(release: Release) -> topdown.Strategy | None:
     strategy = topdown.load_strategy(parameters["persons"])
     root = parameters.get("root")
     return strategy if root is None else strategy.rooted(root)
+
+
+def _check_same_blocks(census: Census, released: Census) -> None:
+    """Refuse a release of another geography: every error would be nonsense."""
+    block = census.schema.block
+    if released.schema.block != block:
+        raise BadInput("evaluate topdown: census and release have different smallest areas.")
+    # A hash of each side: the two need not share an engine, and a nation has eight million.
+    marked = {"areas": "count(*)", "mark": f'bit_xor(hash("{block}"))'}
+    sides = [one.engine.project(one.geography, marked) for one in (census, released)]
+    if census.engine.rows(sides[0]) != released.engine.rows(sides[1]):
+        raise BadInput(
+            f"evaluate topdown: census and release have not the same areas of level '{block}'. "
+            f"Give the census that the release was made from."
+        )
 
 
 def _levels(census: Census, released: Census) -> list[str]:

@@ -19,12 +19,14 @@ from discreet.mechanisms.phsafe.configuration import (
     shipped_configurations,
 )
 from discreet.mechanisms.phsafe.mechanism import PHSafe
+from discreet.mechanisms.phsafe.parameters import Parameters, read_settings, run_text
 from discreet.mechanisms.phsafe.sizes import Sizes, load_sizes
 
 __all__ = [
     "Account",
     "Configuration",
     "PHSafe",
+    "Parameters",
     "Part",
     "Sizes",
     "account",
@@ -32,6 +34,8 @@ __all__ = [
     "load_configuration",
     "load_sizes",
     "planning",
+    "read_settings",
+    "run_text",
     "shipped_configurations",
     "stability",
     "tight_square",

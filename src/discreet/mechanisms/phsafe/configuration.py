@@ -18,6 +18,9 @@ from discreet.noise import DiscreteGaussian, DiscreteLaplace
 from discreet.products import sdhc
 from discreet.spec import Rational
 
+#: No unit of the published files has more persons (FINAL_POP), so no threshold is larger.
+LARGEST_HOUSEHOLD = 99_999
+
 
 class Configuration(Strict):
     """What a run measures and how well.
@@ -40,7 +43,7 @@ class Configuration(Strict):
     title: str = ""
     states: tuple[str, ...] = Field(min_length=1)
     budgets: dict[str, dict[str, Annotated[Rational, Field(ge=0)]]]
-    thresholds: dict[str, Annotated[int, Field(ge=1, strict=True)]]
+    thresholds: dict[str, Annotated[int, Field(ge=1, le=LARGEST_HOUSEHOLD, strict=True)]]
     noise: Noise = "gaussian"
 
     @model_validator(mode="after")
@@ -66,6 +69,31 @@ class Configuration(Strict):
     def account(self) -> Account:
         """Return what the run spends."""
         return account(self.budgets, self.thresholds, self.noise)
+
+    @property
+    def territory(self) -> str:
+        """Return whose account it is."""
+        return "Puerto Rico" if self.states == (sdhc.PUERTO_RICO,) else "the United States"
+
+    @property
+    def covered(self) -> str:
+        """Return which states are counted, as a phrase."""
+        if self.states == (sdhc.PUERTO_RICO,):
+            return "Puerto Rico"
+        if len(self.states) == len(sdhc.STATES):
+            return "all 50 states and DC"
+        return f"{len(self.states)} of {len(sdhc.STATES)} states ({', '.join(sorted(self.states))})"
+
+    @property
+    def remark(self) -> str:
+        """Return what to warn of: a nation that is measured without all of its states."""
+        measured = any(part.level.startswith("usa") for part in self.account.parts)
+        if not measured or len(self.states) == len(sdhc.STATES):
+            return ""
+        return (
+            f"rows of region type USA count {self.covered}, not the nation, and cost budget. "
+            f"Set the budgets of usa levels to 0 unless these sums are wanted."
+        )
 
 
 def _states(states: tuple[str, ...]) -> Iterator[str]:
@@ -100,18 +128,22 @@ def _names(place: str, given: Mapping[str, Any], known: Any, what: str) -> Itera
 
 
 def load_configuration(
-    source: str | Path | Mapping[str, Any], changes: Mapping[str, Any] | None = None
+    source: str | Path | Mapping[str, Any],
+    changes: Mapping[str, Any] | None = None,
+    place: str | None = None,
 ) -> Configuration:
     """Return a configuration that comes with discreet, by name, or one in a YAML file.
 
-    `changes` replace whole entries: `states`, `budgets`, `thresholds` or `noise`.
+    `changes` replace whole entries: `states`, `budgets`, `thresholds` or `noise`. Messages
+    name `place`, by default the file.
     """
-    place = "configuration"
+    file = "configuration"
     if isinstance(source, Mapping):
         content: Any = {"format_version": FORMAT_VERSION, **source}
     else:
-        content, place = _read(source)
-    return parse(Configuration, {**check_format(content, place), **(changes or {})}, place)
+        content, file = _read(source)
+    content = check_format(content, file)
+    return parse(Configuration, {**content, **(changes or {})}, place or file)
 
 
 def _read(source: str | Path) -> tuple[Any, str]:

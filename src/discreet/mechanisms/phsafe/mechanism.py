@@ -7,8 +7,8 @@ follows from the configuration alone. Nothing is made consistent and negative nu
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,17 +17,12 @@ from numpy.typing import NDArray
 from pydantic import PrivateAttr, model_validator
 
 from discreet.census import Census, Schema
-from discreet.config import Strict, suggest
 from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.files import write_yaml
 from discreet.mechanisms.domain import domain_of
-from discreet.mechanisms.phsafe.accounting import Account, Change, Noise, Part
-from discreet.mechanisms.phsafe.configuration import (
-    Configuration,
-    load_configuration,
-    shipped_configurations,
-)
+from discreet.mechanisms.phsafe.accounting import Account, Noise, Part
+from discreet.mechanisms.phsafe.parameters import Parameters
 from discreet.mechanisms.phsafe.publishing import account_of, write_release
 from discreet.noise import (
     DiscreteGaussian,
@@ -54,22 +49,22 @@ SOURCES: dict[Noise, str] = {
     "geometric": "Ghosh, Roughgarden and Sundararajan 2012; Sexton et al. 2024, stability",
 }
 
+#: What the distances 2 tau + 2 and 2 rest on.
+UNIT_RECORD = (
+    "with one person, the records of the housing units that it leaves or joins may change in all "
+    "but their place: types, tenure, race of the householder"
+)
 
-class PHSafe(Strict):
+
+class PHSafe(Parameters):
     """Publish tables PH1 to PH8 of the Supplemental DHC file with noise.
 
     Parameters
     ----------
     census_schema
         The schema of the censuses this mechanism takes: the US layout.
-    configuration
-        The name of a configuration that comes with discreet, "us-2020" or "pr-2020"; what
-        is given below takes the place of its entries.
-    states, budgets, thresholds, noise
-        As in `Configuration`.
-    change
-        What one unit of distance is: "replace" a person, for which twice the budgets is
-        promised, or "add-remove" a person.
+    configuration, states, budgets, thresholds, noise, change
+        As in `Parameters`.
     """
 
     name: ClassVar[str] = "phsafe"
@@ -77,12 +72,6 @@ class PHSafe(Strict):
     confidential_draw: ClassVar[bool] = False
 
     census_schema: Schema
-    configuration: str | None = None
-    states: tuple[str, ...] | None = None
-    budgets: dict[str, dict[str, Any]] | None = None
-    thresholds: dict[str, Any] | None = None
-    noise: Noise | None = None
-    change: Change = "replace"
 
     # What was checked is what is drawn from: the census is counted once, not twice.
     _counted: tuple[Census, sdhc.Tally] | None = PrivateAttr(default=None)
@@ -101,20 +90,6 @@ class PHSafe(Strict):
         _ = self.settings
         return self
 
-    @cached_property
-    def settings(self) -> Configuration:
-        """Return the configuration with what was given in place of its entries."""
-        given = {name: getattr(self, name) for name in ("states", "budgets", "thresholds", "noise")}
-        changes = {name: value for name, value in given.items() if value is not None}
-        if self.configuration is None:
-            return load_configuration(changes)
-        known = shipped_configurations()
-        if self.configuration not in known:
-            # A file would not be covered by the hash of the configuration of the run.
-            hint = suggest(self.configuration, known)
-            raise BadInput(f"configuration: name one that comes with discreet, not a file.{hint}")
-        return load_configuration(self.configuration, changes)
-
     @property
     def account(self) -> Account:
         """Return what every table and level costs."""
@@ -131,7 +106,11 @@ class PHSafe(Strict):
         """Refuse a census with a record that some table has no cell for."""
         if not census.linked or census.units is None:
             raise BadInput("phsafe: persons must name the unit they live in, and units be there.")
+        known = self._counted is not None and self._counted[0] is census
         self._counted = census, self._tally(census)
+        if self.settings.remark and not known:
+            # No line of ours is meant, so none is shown.
+            warnings.warn_explicit(self.settings.remark, UserWarning, self.name, 1)
 
     def _tally(self, census: Census) -> sdhc.Tally:
         if self._counted is not None and self._counted[0] is census:
@@ -161,6 +140,11 @@ class PHSafe(Strict):
                 amount=Exactly(of=self.account.published(self.change)),
                 source=SOURCES[self.settings.noise],
                 status="published",
+                conditions=(
+                    f"the account of {self.settings.territory}; counted: {self.settings.covered}",
+                    UNIT_RECORD,
+                    *filter(None, [self.settings.remark]),
+                ),
             ),
         )
 
@@ -196,7 +180,7 @@ class PHSafe(Strict):
         """Write the tables with the variance of each number, and what follows from them."""
         variances = {(part.table, part.level): _variance(part) for part in self.account.parts}
         write_release(folder / "tables", out, engine, self.settings, variances)
-        write_yaml(out / "accounting.yaml", account_of(self.account))
+        write_yaml(out / "accounting.yaml", account_of(self.settings))
 
 
 def _noise(

@@ -27,21 +27,20 @@ from discreet.mechanisms.phsafe.accounting import (
     stability,
 )
 from discreet.mechanisms.phsafe.configuration import Configuration, load_configuration
+from discreet.mechanisms.phsafe.promise import CHANGES, Promise
 from discreet.mechanisms.phsafe.sizes import Bias, Sizes, truncation_bias
 from discreet.mechanisms.targets import read_targets
+from discreet.noise import DiscreteGaussian
 from discreet.products import sdhc
-from discreet.spec import concentrated_to_approximate
 
 #: The delta of the published figures.
 DELTA = Fraction(1, 10**10)
 
+#: Below, epsilon could not be computed with floats.
+SMALLEST_DELTA = Fraction(1, 10**300)
+
 #: Digits kept when the budget of a target is rounded up.
 DIGITS = 6
-
-CHANGES: dict[Change, str] = {
-    "add-remove": "one person is added or removed (unbounded)",
-    "replace": "one person is replaced by another (bounded)",
-}
 
 #: What distances between laws are told in, and what is left outside of every promise.
 MEASURES = {"rho^2": "normalised Renyi divergence", "epsilon": "multiplicative distance"}
@@ -50,52 +49,6 @@ PUBLIC = "public: which blocks have housing units"
 #: Margins of error the budgets of 2020 were set for (Sexton et al. 2024, Table 10): the
 #: nation, states, and race groups in states, of PH3 and of all other tables.
 NATION_2020, STATE_2020, GROUPS_2020, OTHER_GROUPS_2020 = 500, 200, {"PH3": 20}, 68
-
-
-@dataclass(frozen=True)
-class Promise:
-    """What a run promises for one kind of neighbours, as published and counted tightly."""
-
-    change: Change
-    unit: str
-    published: Fraction
-    tight: Fraction
-    delta: Fraction
-
-    def epsilon(self, tight: bool = False) -> float:
-        """Return epsilon at delta (Canonne, Kamath and Steinke 2020, Corollary 13)."""
-        amount = self.tight if tight else self.published
-        if self.unit == "epsilon":
-            return float(amount)
-        return float(concentrated_to_approximate(amount, self.delta, "tight").amount)
-
-    def describe(self) -> list[str]:
-        """Return the promise as lines of text."""
-        at = "" if self.unit == "epsilon" else f" at delta {float(self.delta):g}"
-        lines = [f"{CHANGES[self.change]}:"]
-        for name, amount, tight in (
-            ("published", self.published, False),
-            ("tight (ours, proved here; never charged)", self.tight, True),
-        ):
-            told = f"  {name}: {self.unit} = {float(amount):.6f}"
-            more = f", epsilon {self.epsilon(tight):.3f}{at}" if at else ""
-            lines.append(told + more)
-        return lines
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the promise as plain data."""
-        return {
-            "neighbours": CHANGES[self.change],
-            "unit": self.unit,
-            "published": str(self.published),
-            "published_decimal": float(self.published),
-            "published_epsilon": self.epsilon(),
-            "tight": str(self.tight),
-            "tight_decimal": float(self.tight),
-            "tight_epsilon": self.epsilon(tight=True),
-            "tight_status": "ours, proved here; shown, never charged",
-            "delta": str(self.delta),
-        }
 
 
 @dataclass(frozen=True)
@@ -114,8 +67,11 @@ class Plan:
 
     def describe(self) -> list[str]:
         """Return the plan as lines of text."""
-        unit = self.promises[0].unit
-        lines = [": ".join(filter(None, (self.configuration.name, self.configuration.title))), ""]
+        unit, settings = self.promises[0].unit, self.configuration
+        lines = [": ".join(filter(None, (settings.name, settings.title)))]
+        lines.append(f"the account of {settings.territory}; counted: {settings.covered}")
+        lines += [f"warning: {settings.remark}"] if settings.remark else []
+        lines.append("")
         lines.append(
             f"{'table':<11}{'level':<11}{'tau':>5}{'D':>5}{unit:>11}{'sigma':>10}{'margin':>9}"
             f"{'of the total':>14}"
@@ -144,6 +100,9 @@ class Plan:
         told: dict[str, Any] = {
             "configuration": self.configuration.name,
             "title": self.configuration.title,
+            "account": self.configuration.territory,
+            "states": sorted(self.configuration.states),
+            "remark": self.configuration.remark,
             "noise": self.configuration.noise,
             "parts": [_part(part) for part in self.account.parts],
             "output_premetric": MEASURES[self.promises[0].unit],
@@ -171,6 +130,8 @@ def plan(
         if isinstance(configuration, Configuration)
         else load_configuration(configuration)
     )
+    if not SMALLEST_DELTA <= delta < 1:
+        raise BadInput("delta must lie between 1e-300 and 1.")
     account = settings.account
     unit = "rho^2" if settings.noise == "gaussian" else "epsilon"
     promises = tuple(
@@ -248,9 +209,19 @@ def targets_of(texts: Sequence[str]) -> dict[tuple[str, str], Fraction]:
 def budget_for(table: str, threshold: int | None, wanted: Fraction | int) -> Fraction:
     """Return a rho, rounded up to six digits, for which a cell has at most this margin.
 
+    Refuses margins of noise that is not proved, which keeps the logarithm in range, too.
+
     >>> budget_for("PH3", 6, 20)
     Fraction(662977, 1000000)
     """
+    try:
+        DiscreteGaussian(Fraction(wanted) ** 2 / Z**2)
+    except BadInput:
+        least, largest = (float(Z) * sigma for sigma in (0.1, 1e4))
+        raise BadInput(
+            f"targets: the margin of {table} is out of range. Noise is proved for margins from "
+            f"{least:g} to {largest:g}; leave a level out with the budget 0."
+        ) from None
     exact = budget_for_margin(wanted, stability(table, threshold), digits=None)
     digit = Fraction(10) ** (math.floor(math.log10(exact)) - DIGITS + 1)
     return math.ceil(exact / digit) * digit
@@ -300,7 +271,9 @@ def meet(
             known = ", ".join(sdhc.shell_of(table).levels)
             raise BadInput(f"table {table} has no level '{level}'. Known: {known}.")
         budgets[table][level] = budget_for(table, settings.thresholds.get(table), wanted)
-    asked = ", ".join(f"{table}:{level}={wanted}" for (table, level), wanted in targets.items())
+    asked = ", ".join(
+        f"{table}:{level}={float(wanted):g}" for (table, level), wanted in targets.items()
+    )
     base = settings.name.removesuffix("-planned")
     return load_configuration(
         {

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.engine import Engine
 from discreet.files import FORMAT_VERSION, write_text
-from discreet.mechanisms.phsafe.accounting import Account, Change, Noise
+from discreet.mechanisms.phsafe.accounting import Change, Noise
 from discreet.mechanisms.phsafe.configuration import Configuration
 from discreet.products import sdhc
 
@@ -36,7 +36,7 @@ def write_release(
     settings: Configuration,
     variances: Mapping[tuple[str, str], float],
 ) -> None:
-    """Write every table that was drawn, what follows from them, and estimates.
+    """Write every table that was drawn, what follows from them, a codebook, and estimates.
 
     `variances` are those of the noise, by table and level. Estimates are those of a normal
     law, so there are none for geometric noise.
@@ -54,6 +54,7 @@ def write_release(
     distribution = DISTRIBUTIONS[settings.noise]
     for table, columns in released.items():
         _write(out / "tables" / table, engine, published_columns(table, columns, distribution))
+    _write_text(out / "codebook.csv", sdhc.codebook(released, settings.states))
     if settings.noise == "gaussian":
         for table, estimated in _estimates(released, settings.thresholds).items():
             _write(out / "estimates" / table, engine, estimated)
@@ -94,11 +95,16 @@ def _write(path: Path, engine: Engine, columns: Columns) -> None:
     """Write one table twice, as Parquet and as text with bars between the columns."""
     with engine.lend(columns) as frame:
         engine.write_parquet(frame, path.with_suffix(".parquet"))
+    _write_text(path.with_suffix(".csv"), columns)
+
+
+def _write_text(path: Path, columns: Columns) -> None:
+    """Write columns as text with bars between them."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter="|", lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
-    write_text(path.with_suffix(".csv"), text.getvalue())
+    write_text(path, text.getvalue())
 
 
 def published_columns(table: str, columns: Columns, distribution: str) -> Columns:
@@ -115,8 +121,9 @@ def published_columns(table: str, columns: Columns, distribution: str) -> Column
     return named
 
 
-def account_of(account: Account) -> dict[str, Any]:
+def account_of(settings: Configuration) -> dict[str, Any]:
     """Return the account as plain data: a function of the configuration alone."""
+    account = settings.account
     unit = "rho^2" if account.parts[0].noise == "gaussian" else "epsilon"
     totals = {
         change: {
@@ -127,6 +134,9 @@ def account_of(account: Account) -> dict[str, Any]:
     }
     return {
         "format_version": FORMAT_VERSION,
+        "account": settings.territory,
+        "states": sorted(settings.states),
+        "remark": settings.remark,
         "unit": unit,
         "per": "person; `tight` is ours, proved here, and shown only: `charged` is what counts",
         "totals": totals,

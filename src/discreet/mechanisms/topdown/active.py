@@ -61,19 +61,6 @@ def active_rows(
 
 
 @compiled
-def insert(rows: Numbers, begin: int, size: int, row: int) -> None:
-    """Put a row into its place among the ascending ones from `begin` to `size`.
-
-    Rows come nearly in order. NumPy's sort would compile for as long as all of this module.
-    """
-    at = size
-    while at > begin and rows[at - 1] > row:
-        rows[at] = rows[at - 1]
-        at -= 1
-    rows[at] = row
-
-
-@compiled
 def _active_rows(
     start: Integers,
     cell: Numbers,
@@ -83,6 +70,11 @@ def _active_rows(
     first: int,
     last: int,
 ) -> tuple[Integers, Numbers]:
+    """Return the start and the rows of `Active`.
+
+    A row is put into its place among those of its query at once: they come nearly in order,
+    and NumPy's sort would compile for as long as all of this module.
+    """
     queries = row_of.shape[0]
     found = np.zeros((last - first) * queries + 1, dtype=np.int64)
     room = 0
@@ -101,7 +93,11 @@ def _active_rows(
                     row = row_of[q, cell[k]]
                     if seen[row] != i:
                         seen[row] = i
-                        insert(rows, begin, size, row)
+                        at = size
+                        while at > begin and rows[at - 1] > row:
+                            rows[at] = rows[at - 1]
+                            at -= 1
+                        rows[at] = row
                         size += 1
             found[i + 1] = size
     return found, rows[:size].copy()

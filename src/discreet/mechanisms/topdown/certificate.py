@@ -32,13 +32,15 @@ class Semantics:
     """One promise: which data sets are neighbours, and what telling them apart costs at most.
 
     `bypassed` is the bound where areas with one child are measured together with it, with
-    the queries of the upper level; it differs from `rho` for attributes only.
+    the queries of the upper level; `single` is that where the whole, too, may be one area of
+    the level below. Both differ from `rho` for attributes only.
     """
 
     name: str
     neighbours: str
     rho: Fraction
     bypassed: Fraction
+    single: Fraction
     delta: Fraction = DELTA
 
     @property
@@ -59,6 +61,7 @@ class Semantics:
             "rho2": str(self.rho),
             "rho2_decimal": float(self.rho),
             "rho2_with_only_children": float(self.bypassed),
+            "rho2_with_one_area_below_all": float(self.single),
             "epsilon": self.epsilon,
             "epsilon_bun_steinke": self.epsilon_published,
             "delta": str(self.delta),
@@ -71,6 +74,7 @@ class Certificate:
 
     strategy: str
     unit: str
+    below: str
     whole: Semantics
     attributes: tuple[Semantics, ...]
     places: tuple[Semantics, ...]
@@ -88,6 +92,8 @@ class Certificate:
             lines.append(f"one attribute of one {self.unit} changes, all else stays:")
         for one in self.attributes:
             more = f", {float(one.bypassed):.6f} with only children" * (one.bypassed != one.rho)
+            if one.single != one.bypassed:
+                more += f", {float(one.single):.6f} if there is only one {self.below}"
             lines.append(
                 f"  {one.name}: epsilon {one.epsilon:.2f} (rho^2 {float(one.rho):.6f}{more})"
             )
@@ -112,23 +118,24 @@ def certificate(strategy: Strategy, delta: Fraction = DELTA) -> Certificate:
     """Return what a strategy promises, overall and for the weaker kinds of neighbours."""
     unit = strategy.count.removesuffix("s")
     replaced = f"one {unit} record is replaced by another; what is exact stays as it is"
-    attributes = []
+    attributes, names = [], strategy.level_names
     # With one axis its attribute is all there is, and the whole budget says it already.
     for axis in strategy.axes if len(strategy.axes) > 1 else []:
         told = f"{axis.name} of one {unit} record changes, its place and other attributes stay"
         nominal = attribute_rho(strategy, axis.name)
-        worst = max(_with_only_children(strategy, axis.name))
-        attributes.append(Semantics(axis.name, told, nominal, worst, delta))
+        worst = max(_with_only_children(strategy, axis.name, several=names[0] == WHOLE))
+        single = max(_with_only_children(strategy, axis.name, several=False))
+        attributes.append(Semantics(axis.name, told, nominal, worst, single, delta))
     places = []
-    names = strategy.level_names
     for above in reversed(names[:-1]):
         told = f"one {unit} record moves to another {names[-1]} of the same {above}"
         name = f"{names[-1]} within {above}"
         # Only children pass their share upwards, so below an area it never grows.
         spent = place_rho(strategy, above)
-        places.append(Semantics(name, told, spent, spent, delta))
-    whole = Semantics("whole", replaced, strategy.rho, strategy.rho, delta)
-    return Certificate(strategy.name, unit, whole, tuple(attributes), tuple(places))
+        places.append(Semantics(name, told, spent, spent, spent, delta))
+    whole = Semantics("whole", replaced, strategy.rho, strategy.rho, strategy.rho, delta)
+    below = names[min(1, len(names) - 1)]
+    return Certificate(strategy.name, unit, below, whole, tuple(attributes), tuple(places))
 
 
 def attribute_rho(strategy: Strategy, axis: str) -> Fraction:
@@ -153,15 +160,14 @@ def _part(strategy: Strategy, level: str, axis: str) -> Fraction:
     return sum(told, Fraction(0))
 
 
-def _with_only_children(strategy: Strategy, axis: str) -> Iterator[Fraction]:
+def _with_only_children(strategy: Strategy, axis: str, several: bool) -> Iterator[Fraction]:
     """Yield the rho^2 of an attribute for every way in which levels can have only children.
 
     A run of such levels is measured once, with the queries of its first level and the
-    shares of all (ours, by enumeration). The whole country is taken to have more than one
-    area.
+    shares of all (ours, by enumeration). With `several` the root has more than one area.
     """
     names = strategy.level_names
-    fixed = [True] if names[0] == WHOLE else []
+    fixed = [True] if several else []
     free = len(names) - 1 - len(fixed)
     for starts in itertools.product([True, False], repeat=max(free, 0)):
         begins = [True, *fixed, *starts][: len(names)]

@@ -163,24 +163,50 @@ def bounds_of(facts: Facts, histogram: Histogram, spine: Spine) -> Bounds:
 
 
 def check_facts(facts: Facts, histogram: Histogram, spine: Spine, counts: Counts) -> None:
-    """Refuse a census that does not satisfy what its own invariants demand.
+    """Refuse invariants that no records can satisfy together.
 
-    Then the constraints could not hold for the true data, and the promise would be void.
+    Whether a census has records in cells declared empty, or a type of quarters with fewer
+    residents than units, decides nothing here: such a census is in one universe with others
+    that have not, and a refusal would tell them apart for certain. Bounds and empty cells
+    are public, so the estimate keeps them whatever the records are, and the promise holds.
     """
     bounds = bounds_of(facts, histogram, spine)
+    for level, name in enumerate(spine.levels):
+        if not _possible(bounds, level, histogram):
+            raise BadInput(
+                f"topdown, {histogram.strategy.name}: the exact statistics of every {name} leave "
+                f"no place for their own records: fewer residents than `at_least_one` asks for, "
+                f"or records where `zeros` allows none. Mend the census or the strategy."
+            )
+    # A person has the type of quarters of the own unit, so this is a link that is broken.
     held = np.zeros((len(histogram.groups), spine.size(-1)), dtype=np.int64)
     np.add.at(held, (histogram.group_of[counts.cell], counts.node), counts.counted)
-    short = int(np.count_nonzero((held < bounds.lower[-1]).any(axis=0)))
-    if short:
-        raise BadInput(
-            f"topdown: in {short} blocks there are fewer residents than occupied quarters of a "
-            f"type; each must hold at least one. Leave empty quarters out of the census."
-        )
     if np.any(held[bounds.allowed[-1] == 0]):
         raise BadInput("topdown: persons live in quarters of a type that their block has not.")
-    if np.any(histogram.zeros[counts.cell]):
-        number = int(counts.counted[histogram.zeros[counts.cell]].sum())
-        raise BadInput(
-            f"topdown: {number} records lie in cells that strategy {histogram.strategy.name} "
-            f"declares empty (zeros). Mend the records or the strategy."
-        )
+
+
+def _possible(bounds: Bounds, level: int, histogram: Histogram) -> bool:
+    """Tell whether bounds, exact totals and held statistics of a level leave room for each other.
+
+    Necessary conditions only: that held statistics fit together is for the solvers to find.
+    """
+    lower, allowed = bounds.lower[level], bounds.allowed[level].astype(np.int64)
+    cells = np.flatnonzero(~histogram.zeros)
+    total = Held("total", np.zeros(histogram.size, np.int32), _known(bounds.totals[level]))
+    for one in (total, *bounds.held[level]):
+        known = one.values[:, 0] >= 0
+        reach = np.zeros((one.values.shape[1], len(histogram.groups)), dtype=np.int64)
+        reach[one.row_of[cells], histogram.group_of[cells]] = 1
+        wanted = one.values[known].T
+        if np.any(wanted[reach @ allowed[:, known] == 0]):
+            return False
+        if np.any(reach.T @ wanted < lower[:, known]):
+            return False
+        if np.any(wanted.sum(axis=0) < lower[:, known].sum(axis=0)):
+            return False
+    return True
+
+
+def _known(totals: NDArray[np.float64]) -> Integers:
+    """Return exact totals as one row, -1 where they are not exact."""
+    return np.where(np.isnan(totals), -1, totals).astype(np.int64)[:, None]

@@ -90,6 +90,8 @@ def units_by_quarters(census: Census, histogram: Histogram, spine: Spine) -> Int
     rows = census.frame("units", [block, scale.column])
     rows = rows.group_by(block, scale.column).agg(_count=nw.len())
     rows = with_place(census.engine, rows, scale).join(_nodes(spine, block), on=block, how="inner")
+    # Units of no category are those that `where` leaves out.
+    rows = rows.filter(~nw.col(f"_{scale.name}").is_null())
     arrays = census.engine.to_numpy(rows.select("_node", f"_{scale.name}", "_count"))
     np.add.at(counted, (arrays[f"_{scale.name}"], arrays["_node"]), arrays["_count"])
     return counted

@@ -28,7 +28,7 @@ from discreet.mechanisms.topdown.estimate import (
     read_estimate,
     write_estimate,
 )
-from discreet.mechanisms.topdown.least_squares import solve
+from discreet.mechanisms.topdown.least_squares import descend
 from discreet.mechanisms.topdown.measurement import (
     Truth,
     measure_full,
@@ -47,7 +47,8 @@ from discreet.mechanisms.topdown.measurement_reader import Measurements
 from discreet.mechanisms.topdown.top import estimate_root
 from discreet.noise import Randomness
 
-#: A total known for certain that is larger than any number of residents.
+#: Residents of one unit that the file of measurements allows, as that of 2020 does: no bound
+#: in practice, but 0 where there is no unit.
 UNBOUNDED = 99_999
 
 #: Tells how far a run is, as a part of its levels, and what comes now.
@@ -236,11 +237,11 @@ class Drawing:
 
 def also_compiling() -> str:
     """Return what to add to a step that has to compile the solver first."""
-    kernel: Any = solve
+    kernel: Any = descend
     kept = kernel.stats.cache_path
     if kernel.signatures or (kept and any(Path(kept).glob(f"*.{kernel.__name__}-*.nbi"))):
         return ""
-    return " (the first run also compiles, about a minute)"
+    return " (the first run also compiles, about half a minute)"
 
 
 def estimate_level(

@@ -4,6 +4,9 @@ The Hessian of the dual is never formed: times a direction it needs the support 
 cell once. Only totals that are given and bounds that are broken or have a multiplier take
 part (see `projection`). The system is solved by conjugate gradients with the diagonal as
 preconditioner; cut short they still give a direction in which the dual rises.
+
+What belongs to totals and lower bounds is kept in one array, called rows: its row 0 has a
+number for the total of each child, row 1 + g one for the bound of each child on group g.
 """
 
 from __future__ import annotations
@@ -47,13 +50,6 @@ class Metric(NamedTuple):
     inverse: Floats
 
 
-class Rows(NamedTuple):
-    """A number for each total [child] and each lower bound [group, child]."""
-
-    total: Floats
-    bound: Floats
-
-
 class Support(NamedTuple):
     """Where X > 0: children of cell j are child[j, : size[j]], with steps adding to step[j]."""
 
@@ -64,14 +60,14 @@ class Support(NamedTuple):
 
 @compiled
 def hessian_times(
-    support: Support, group_of: Numbers, metric: Metric, direction: Floats, result: Floats
+    support: Support, group_of: Numbers, metric: Metric, shift: Floats, rows: Floats
 ) -> None:
-    """Write how fast the sums by group and child change along a direction of the shift."""
-    result.fill(0.0)
+    """Write how fast the sums by group and child, and by child, change along a `shift`."""
+    rows.fill(0.0)
     steps = metric.child
     for j in range(group_of.size):
-        moves = direction[group_of[j]]
-        row = result[group_of[j]]
+        moves = shift[group_of[j]]
+        row = rows[1 + group_of[j]]
         mean = 0.0
         for k in range(support.size[j]):
             c = support.child[j, k]
@@ -80,140 +76,121 @@ def hessian_times(
         for k in range(support.size[j]):
             c = support.child[j, k]
             row[c] += metric.cell[j] * steps[c] * (moves[c] - mean)
+    add_groups(rows)
 
 
 @compiled
-def hessian_diagonal(support: Support, group_of: Numbers, metric: Metric, result: Floats) -> None:
-    """Write the Hessian's diagonal by group and child."""
-    result.fill(0.0)
+def hessian_diagonal(support: Support, group_of: Numbers, metric: Metric, rows: Floats) -> None:
+    """Write the Hessian's diagonal."""
+    rows.fill(0.0)
     steps = metric.child
     for j in range(group_of.size):
-        row = result[group_of[j]]
+        row = rows[1 + group_of[j]]
         for k in range(support.size[j]):
             c = support.child[j, k]
             row[c] += metric.cell[j] * steps[c] * (1.0 - steps[c] / support.step[j])
+    add_groups(rows)
 
 
 @compiled
-def child_sum(sums: Floats, child: int) -> float:
-    """Return a child's sum over groups."""
-    total = 0.0
-    for g in range(sums.shape[0]):
-        total += sums[g, child]
-    return total
+def add_groups(rows: Floats) -> None:
+    """Write to row 0 the sums of all others."""
+    for c in range(rows.shape[1]):
+        total = 0.0
+        for r in range(1, rows.shape[0]):
+            total += rows[r, c]
+        rows[0, c] = total
 
 
 @compiled
-def missing(limits: Limits, sums: Floats, bound: Floats, lack: Rows, active: Flags) -> float:
-    """Write what the sums lack (the dual's gradient) and which bounds take part.
+def missing(limits: Limits, sums: Floats, dual: Floats, lack: Floats, active: Flags) -> float:
+    """Write what the sums lack (the dual's gradient) and which rows take part.
 
-    Returns the largest in absolute value; it is 0 where a bound takes no part.
+    Returns the largest in absolute value; it is 0 where a row takes no part.
     """
     worst = 0.0
     for c in range(sums.shape[1]):
-        lack.total[c] = limits.totals[c] - child_sum(sums, c) if limits.fixed[c] else 0.0
-        worst = max(worst, abs(lack.total[c]))
-        for g in range(sums.shape[0]):
-            value = limits.lower[g, c] - sums[g, c]
-            taking_part = limits.lower[g, c] > 0.0 and (value > 0.0 or bound[g, c] > 0.0)
-            active[g, c] = 1 if taking_part else 0
-            lack.bound[g, c] = value if taking_part else 0.0
-            worst = max(worst, abs(lack.bound[g, c]))
+        active[0, c] = limits.fixed[c]
+        lack[0, c] = limits.totals[c] - sums[0, c] if limits.fixed[c] else 0.0
+        worst = max(worst, abs(lack[0, c]))
+        for r in range(1, sums.shape[0]):
+            value = limits.lower[r - 1, c] - sums[r, c]
+            taking_part = limits.lower[r - 1, c] > 0.0 and (value > 0.0 or dual[r, c] > 0.0)
+            active[r, c] = 1 if taking_part else 0
+            lack[r, c] = value if taking_part else 0.0
+            worst = max(worst, abs(lack[r, c]))
     return worst
 
 
 @compiled
-def new_rows(groups: int, children: int) -> Rows:
-    """Return a number for each total and each bound, all 0."""
-    return Rows(np.zeros(children), np.zeros((groups, children)))
-
-
-@compiled
-def dot(a: Rows, b: Rows) -> float:
-    """Return the inner product."""
+def dot(a: Floats, b: Floats) -> float:
+    """Return the inner product of rows."""
     total = 0.0
-    for c in range(a.total.size):
-        total += a.total[c] * b.total[c]
-        for g in range(a.bound.shape[0]):
-            total += a.bound[g, c] * b.bound[g, c]
+    for c in range(a.shape[1]):
+        for r in range(a.shape[0]):
+            total += a[r, c] * b[r, c]
     return total
 
 
 @compiled
-def add(a: Rows, factor: float, b: Rows, result: Rows) -> None:
+def add(a: Floats, factor: float, b: Floats, result: Floats) -> None:
     """Write a + factor b."""
-    for c in range(a.total.size):
-        result.total[c] = a.total[c] + factor * b.total[c]
-        for g in range(a.bound.shape[0]):
-            result.bound[g, c] = a.bound[g, c] + factor * b.bound[g, c]
-
-
-@compiled
-def divide(a: Rows, b: Rows, result: Rows) -> None:
-    """Write a / b."""
-    for c in range(a.total.size):
-        result.total[c] = a.total[c] / b.total[c]
-        for g in range(a.bound.shape[0]):
-            result.bound[g, c] = a.bound[g, c] / b.bound[g, c]
+    for r in range(a.shape[0]):
+        for c in range(a.shape[1]):
+            result[r, c] = a[r, c] + factor * b[r, c]
 
 
 @compiled
 def apply_hessian(
     support: Support,
-    limits: Limits,
+    group_of: Numbers,
     metric: Metric,
-    d: Rows,
+    d: Floats,
     active: Flags,
     ridge: float,
-    out: Rows,
+    shift: Floats,
+    out: Floats,
 ) -> None:
     """Write (Hessian + ridge) d on the rows that take part: totals given and active bounds."""
-    groups, children = d.bound.shape
-    shift = np.empty((groups, children))
-    for g in range(groups):
-        for c in range(children):
-            shift[g, c] = d.total[c] + d.bound[g, c]
-    hessian_times(support, limits.group_of, metric, shift, out.bound)
-    for c in range(children):
-        rest = child_sum(out.bound, c) + ridge * d.total[c]
-        out.total[c] = rest if limits.fixed[c] else 0.0
-        for g in range(groups):
-            rest = out.bound[g, c] + ridge * d.bound[g, c]
-            out.bound[g, c] = rest if active[g, c] else 0.0
+    for g in range(shift.shape[0]):
+        for c in range(shift.shape[1]):
+            shift[g, c] = d[0, c] + d[1 + g, c]
+    hessian_times(support, group_of, metric, shift, out)
+    for r in range(out.shape[0]):
+        for c in range(out.shape[1]):
+            out[r, c] = out[r, c] + ridge * d[r, c] if active[r, c] else 0.0
 
 
 @compiled
 def newton_direction(
-    support: Support, limits: Limits, metric: Metric, lack: Rows, active: Flags, worst: float
-) -> Rows:
+    support: Support, group_of: Numbers, metric: Metric, lack: Floats, active: Flags, worst: float
+) -> Floats:
     """Solve (Hessian + ridge) d = lack by preconditioned conjugate gradients."""
-    groups, children = lack.bound.shape
-    diagonal = new_rows(groups, children)
-    hessian_diagonal(support, limits.group_of, metric, diagonal.bound)
-    for c in range(children):
-        diagonal.total[c] = child_sum(diagonal.bound, c)
+    solution = np.zeros(lack.shape)
+    room = np.zeros((5, lack.shape[0], lack.shape[1]))
+    diagonal, image, scaled, search, rest = room[0], room[1], room[2], room[3], room[4]
+    shift = np.zeros((lack.shape[0] - 1, lack.shape[1]))
+    hessian_diagonal(support, group_of, metric, diagonal)
     unit = largest(metric.cell) * largest(metric.child)
-    ridge = RIDGE * max(largest(diagonal.total), unit) + FAR_RIDGE * min(1.0, worst) * unit
-    for c in range(children):
-        diagonal.total[c] += ridge
-        for g in range(groups):
-            diagonal.bound[g, c] += ridge
-    solution, image = new_rows(groups, children), new_rows(groups, children)
-    scaled, search = new_rows(groups, children), new_rows(groups, children)
-    rest = new_rows(groups, children)
-    add(lack, 0.0, lack, rest)
-    divide(rest, diagonal, search)
+    ridge = RIDGE * max(largest(diagonal[0]), unit) + FAR_RIDGE * min(1.0, worst) * unit
+    for r in range(lack.shape[0]):
+        for c in range(lack.shape[1]):
+            diagonal[r, c] += ridge
+            rest[r, c] = lack[r, c]
+            search[r, c] = rest[r, c] / diagonal[r, c]
     size = dot(rest, search)
     goal = ACCURACY * size
     for _ in range(GRADIENT_STEPS):
-        apply_hessian(support, limits, metric, search, active, ridge, image)
+        apply_hessian(support, group_of, metric, search, active, ridge, shift, image)
         curvature = dot(search, image)
         if curvature <= 0.0:
             break
         length = size / curvature
         add(solution, length, search, solution)
         add(rest, -length, image, rest)
-        divide(rest, diagonal, scaled)
+        for r in range(rest.shape[0]):
+            for c in range(rest.shape[1]):
+                scaled[r, c] = rest[r, c] / diagonal[r, c]
         before = size
         size = dot(rest, scaled)
         if size <= goal:

@@ -14,29 +14,13 @@ from discreet.engine import Engine
 from discreet.mechanisms.topdown.active import Active, Estimate, Integers, Numbers, active_rows
 from discreet.mechanisms.topdown.constraints import Bounds, Facts, Impossible, bounds_of
 from discreet.mechanisms.topdown.design import Design
+from discreet.mechanisms.topdown.failure import code_of, failure
 from discreet.mechanisms.topdown.held import check_held, solve_held
-from discreet.mechanisms.topdown.solve import (
-    INFEASIBLE,
-    NOT_CONVERGED,
-    NOT_ROUNDED,
-    OK,
-    Batch,
-    Floats,
-    batch,
-    gather,
-    solve_batch,
-)
+from discreet.mechanisms.topdown.solve import OK, Floats, batch, gather, solve_batch
 
 #: Bounds on what is worked on at a time, so that memory stays bounded.
 MOST_CHILDREN = 40_000
 MOST_ANSWERS = 20_000_000
-
-WORDS = {
-    NOT_CONVERGED: "least squares did not converge",
-    INFEASIBLE: "no counts satisfy all constraints",
-    NOT_ROUNDED: "no whole counts satisfy all constraints",
-}
-
 
 #: Return the answers that matter, laid out as `place_answers` does.
 Answers = Callable[[int, Active, Integers], Floats]
@@ -81,7 +65,12 @@ def estimate_children(
             solved, failed = solve_held(task, held)
         else:
             solved = solve_batch(task, threads)
-        _check_solved(design, level, task, solved.status, failed)
+        wrong = np.flatnonzero(solved.status > OK)
+        if wrong.size:
+            first, status = active.first + int(wrong[0]), int(solved.status[wrong[0]])
+            raise failure(
+                design, level, bounds, status, first, above=True, held=failed, others=wrong.size - 1
+            )
         found.append(gather(task, solved))
     filled = np.concatenate([one[0] for one in found])
     made = Estimate(
@@ -93,18 +82,6 @@ def estimate_children(
     return made
 
 
-def _check_solved(design: Design, level: int, task: Batch, status: Integers, failed: str) -> None:
-    wrong = np.flatnonzero(status > OK)
-    if wrong.size:
-        held = f" Held exact: {failed}." if failed else ""
-        parent = task.active.first + int(wrong[0])
-        raise Impossible(
-            f"topdown, {design.strategy.name}, {design.spine.levels[level]}: {wrong.size} parents "
-            f"could not be split, first number {parent + 1} of level "
-            f"{design.spine.levels[level - 1]}: {WORDS[int(status[wrong[0]])]}.{held}"
-        )
-
-
 def check_estimate(
     design: Design, level: int, made: Estimate, parents: Estimate | None, bounds: Bounds
 ) -> None:
@@ -112,22 +89,25 @@ def check_estimate(
     where = f"topdown, {design.strategy.name}, {design.spine.levels[level]}"
     node, nodes = made.node(), design.spine.size(level)
     if made.start.size != nodes + 1 or np.any(made.counted <= 0):
-        raise Impossible(f"{where}: counts are missing or not positive.")
-    if np.any(design.histogram.zeros[made.cell]):
-        raise Impossible(f"{where}: a structural zero is not empty.")
+        raise Impossible(f"{where}: counts are missing or not positive. Restore the draw.")
     held = np.zeros((len(design.histogram.groups), nodes), dtype=np.int64)
     np.add.at(held, (design.histogram.group_of[made.cell], node), made.counted)
-    if np.any(held < bounds.lower[level]) or np.any(held[bounds.allowed[level] == 0]):
-        raise Impossible(f"{where}: a bound of the quarters is broken.")
-    exact = bounds.totals[level]
-    known = ~np.isnan(exact)
-    if np.any(held.sum(axis=0)[known] != exact[known]):
-        raise Impossible(f"{where}: a total that is exact is not met.")
+    exact = np.where(np.isnan(bounds.totals[level]), held.sum(axis=0), bounds.totals[level])
+    zeros = np.bincount(node[design.histogram.zeros[made.cell]], minlength=nodes)
+    quarters = (held < bounds.lower[level]) | (held > 0) & (bounds.allowed[level] == 0)
+    for broken, rule in (
+        (zeros > 0, "a cell that must be empty (zeros) is not"),
+        (quarters.any(axis=0), "a bound of the quarters is broken"),
+        (held.sum(axis=0) != exact, "a total that is exact is not met"),
+    ):
+        if broken.any():
+            code = code_of(design, level, int(np.flatnonzero(broken)[0]))
+            raise Impossible(f"{where} {code}: {rule}. Restore the draw.")
     failed = check_held(bounds.held[level], made, nodes)
     if failed:
-        raise Impossible(f"{where}: {failed}, which is held exact, is not met.")
+        raise Impossible(f"{where}: {failed}, which is held exact, is not met. Restore the draw.")
     if parents is not None and not _sums_to(design, level, made, node, parents):
-        raise Impossible(f"{where}: children do not add up to their parents.")
+        raise Impossible(f"{where}: children do not add up to their parents. Restore the draw.")
 
 
 def _sums_to(design: Design, level: int, made: Estimate, node: Integers, parents: Estimate) -> bool:

@@ -17,7 +17,7 @@ change their potential, so most searches stay small.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ Int64s = NDArray[np.int64]
 
 #: No way there: dearer than any path. A quarter of the range, so that sums do not overflow.
 NO_WAY = np.int64(2**62)
+#: The size of a heap at first. A plain 1 would be a type of its own, and be compiled for too.
+ONE_NODE: Any = np.int64(1)
 
 
 # Columns of an arc: its ends, limits, convex cost and the present flow. One arc is one line of
@@ -60,14 +62,6 @@ class Graph(NamedTuple):
 
 
 @compiled
-def set_cheapest(arcs: Int64s) -> None:
-    """Put each arc alone at its cheapest flow within its limits."""
-    for a in range(arcs.shape[0]):
-        best = arcs[a, BASE] + (1 if arcs[a, MIDDLE] < 0 else 0)
-        arcs[a, FLOW] = min(max(best, arcs[a, LOW]), arcs[a, HIGH])
-
-
-@compiled
 def price(arcs: Int64s, a: int, steps: Int64s) -> None:
     """Write what one unit more and one unit less on an arc would cost."""
     above = arcs[a, FLOW] - arcs[a, BASE]
@@ -85,13 +79,15 @@ def price(arcs: Int64s, a: int, steps: Int64s) -> None:
 
 @compiled
 def graph_of(arcs: Int64s, supply: Int64s) -> Graph:
-    """List the steps that leave each node, and its surplus under the present flow."""
+    """Put each arc alone at its cheapest flow, and list the steps that leave each node."""
     many, size = arcs.shape[0], supply.size
     nodes, start = np.zeros((size, 5), np.int64), np.zeros(size + 1, np.int64)
-    steps, leaving = np.empty((2 * many, 2), np.int64), np.empty(2 * many, np.int32)
+    steps, leaving = np.zeros((2 * many, 2), np.int64), np.empty(2 * many, np.int32)
     for v in range(size):
         nodes[v, SURPLUS], nodes[v, DISTANCE] = supply[v], NO_WAY
     for a in range(many):
+        best = arcs[a, BASE] + (1 if arcs[a, MIDDLE] < 0 else 0)
+        arcs[a, FLOW] = min(max(best, arcs[a, LOW]), arcs[a, HIGH])
         tail, head = arcs[a, TAIL], arcs[a, HEAD]
         start[tail] += 1
         start[head] += 1
@@ -101,11 +97,10 @@ def graph_of(arcs: Int64s, supply: Int64s) -> Graph:
         price(arcs, a, steps)
     for v in range(1, size + 1):
         start[v] += start[v - 1]
-    for a in range(many - 1, -1, -1):
-        for step in range(2 * a, 2 * a + 2):
-            v = steps[step ^ 1, TO]
-            start[v] -= 1
-            leaving[start[v]] = step
+    for step in range(2 * many - 1, -1, -1):
+        v = steps[step ^ 1, TO]
+        start[v] -= 1
+        leaving[start[v]] = step
     return Graph(
         arcs, nodes, steps, start, leaving, np.empty(size, np.int32), np.empty(size, np.int32)
     )
@@ -151,10 +146,9 @@ def take_nearest(heap: Int32s, nodes: Int64s, size: int) -> int:
 def find_lack(graph: Graph, source: int) -> tuple[int, int]:
     """Find the nearest node that lacks a unit (-1: none in reach), and how many were seen."""
     nodes, steps, heap = graph.nodes, graph.steps, graph.heap
-    nodes[source, DISTANCE] = 0
-    graph.seen[0] = source
-    rise(heap, nodes, 0, source)
-    seen = size = 1
+    nodes[source, DISTANCE] = nodes[source, PLACE] = 0
+    heap[0] = graph.seen[0] = source
+    seen = size = ONE_NODE
     enough = NO_WAY  # the least distance at which a lack is known: no need to look beyond
     while size > 0:
         u = take_nearest(heap, nodes, size)
@@ -183,42 +177,31 @@ def find_lack(graph: Graph, source: int) -> tuple[int, int]:
 
 
 @compiled
-def settle(graph: Graph, seen: int, length: int) -> None:
-    """Move the potentials of the nodes nearer than `length`, and forget the search."""
-    nodes = graph.nodes
-    for i in range(seen):
-        v = graph.seen[i]
-        if nodes[v, DISTANCE] < length:
-            nodes[v, POTENTIAL] += nodes[v, DISTANCE] - length
-        nodes[v, DISTANCE] = NO_WAY
+def cheapest_flow(arcs: Int64s, supply: Int64s) -> bool:
+    """Fill in the flow of least cost that takes `supply` away from the nodes; false if none.
 
-
-@compiled
-def balance(graph: Graph) -> bool:
-    """Move one unit at a time until every node is in balance; false if that is impossible."""
+    Supplies sum to zero; a node of negative supply takes units in. One unit is moved at a time
+    until every node is in balance.
+    """
+    graph = graph_of(arcs, supply)
     nodes = graph.nodes
     for source in range(nodes.shape[0]):
         while nodes[source, SURPLUS] > 0:
             lack, seen = find_lack(graph, source)
             if lack < 0:
                 return False
-            settle(graph, seen, nodes[lack, DISTANCE])
+            length = nodes[lack, DISTANCE]
+            for i in range(seen):
+                v = graph.seen[i]
+                if nodes[v, DISTANCE] < length:
+                    nodes[v, POTENTIAL] += nodes[v, DISTANCE] - length
+                nodes[v, DISTANCE] = NO_WAY  # the search is forgotten
             nodes[source, SURPLUS] -= 1
             nodes[lack, SURPLUS] += 1
-            v = lack
-            while v != source:
-                step = nodes[v, CAME_BY]
-                graph.arcs[step >> 1, FLOW] += 1 - 2 * (step & 1)
-                price(graph.arcs, step >> 1, graph.steps)
-                v = graph.steps[step ^ 1, TO]
+            at = lack
+            while at != source:
+                step = nodes[at, CAME_BY]
+                arcs[step >> 1, FLOW] += 1 - 2 * (step & 1)
+                price(arcs, step >> 1, graph.steps)
+                at = graph.steps[step ^ 1, TO]
     return True
-
-
-@compiled
-def cheapest_flow(arcs: Int64s, supply: Int64s) -> bool:
-    """Fill in the flow of least cost that takes `supply` away from the nodes; false if none.
-
-    Supplies sum to zero; a node of negative supply takes units in.
-    """
-    set_cheapest(arcs)
-    return balance(graph_of(arcs, supply))

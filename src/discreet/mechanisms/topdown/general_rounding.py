@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.errors import DiscreetError
+from discreet.errors import BadInput
 from discreet.mechanisms.topdown.flow import Int64s
 from discreet.mechanisms.topdown.rounding import (
     DONE,
@@ -184,15 +184,20 @@ def built(table: Table, rows: Rows, loose: bool) -> _Builder:
     return builder
 
 
-def solve(model: Model, whole: bool) -> Floats | None:
-    """Return an optimal solution, whole or relaxed, or None if there is none."""
+def highs() -> Any:
+    """Return the package of HiGHS."""
     try:
-        highspy: Any = import_module("highspy")
+        return import_module("highspy")
     except ImportError:
-        raise DiscreetError(
+        raise BadInput(
             "rounding with rows of your own needs the package highspy, which is not installed. "
             "Install discreet with the extra 'solvers'."
         ) from None
+
+
+def solve(model: Model, whole: bool) -> Floats | None:
+    """Return an optimal solution, whole or relaxed, or None if there is none."""
+    highspy = highs()
     row, column, value = model.entries
     order = np.lexsort((column, row))
     lp = highspy.HighsLp()

@@ -127,28 +127,38 @@ def compare(first: int, last: int, metric: Metric, x: Floats, old: Floats, point
 
 
 @compiled
+def residuals_of(parts: Partitions, weights: Floats, targets: Floats, v: Floats) -> Floats:
+    """Return weighted residuals of the rows at v, of one child, passed on as above.
+
+    For one child loops over children cost most of the time.
+    """
+    sums = np.zeros(targets.size)
+    for p in range(weights.size):
+        first, source = parts.first_entry[p], parts.source[p]
+        for k in range(parts.first_entry[p + 1] - first):
+            term = v[k] if source == CELLS else sums[parts.first_row[source] + k]
+            sums[parts.into[first + k]] += term
+    for p in range(weights.size):
+        for row in range(parts.first_row[p], parts.first_row[p + 1]):
+            sums[row] = weights[p] * (sums[row] - targets[row])
+    for p in range(weights.size - 1, -1, -1):
+        first, source = parts.first_entry[p], parts.source[p]
+        if source != CELLS:
+            for k in range(parts.first_entry[p + 1] - first):
+                sums[parts.first_row[source] + k] += sums[parts.into[first + k]]
+    return sums
+
+
+@compiled
 def hessian_times(parts: Partitions, shape: Floats, diagonal: float, v: Floats) -> Floats:
     """Return H v, with a weight for each partition."""
-    sums = np.zeros(parts.first_row[-1])
-    for p in range(shape.size):
-        source = parts.source[p]
-        for k in range(parts.first_entry[p + 1] - parts.first_entry[p]):
-            row = parts.into[parts.first_entry[p] + k]
-            sums[row] += v[k] if source == CELLS else sums[parts.first_row[source] + k]
-    for p in range(shape.size):
-        for row in range(parts.first_row[p], parts.first_row[p + 1]):
-            sums[row] *= shape[p]
-    result = np.empty_like(v)
+    sums = residuals_of(parts, shape, np.zeros(parts.targets.shape[0]), v)
+    result = np.zeros(v.size)
     for k in range(v.size):
         result[k] = diagonal * v[k]
-    for p in range(shape.size - 1, -1, -1):
-        source = parts.source[p]
-        for k in range(parts.first_entry[p + 1] - parts.first_entry[p]):
-            row = parts.into[parts.first_entry[p] + k]
-            if source == CELLS:
-                result[k] += sums[row]
-            else:
-                sums[parts.first_row[source] + k] += sums[row]
+        for p in range(shape.size - 1, -1, -1):
+            if parts.source[p] == CELLS:
+                result[k] += sums[parts.into[parts.first_entry[p] + k]]
     return result
 
 

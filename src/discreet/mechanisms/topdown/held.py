@@ -14,7 +14,7 @@ import numpy as np
 from discreet.mechanisms.topdown.active import Estimate, Integers, Numbers
 from discreet.mechanisms.topdown.constraints import Held
 from discreet.mechanisms.topdown.general import packages, solve_general
-from discreet.mechanisms.topdown.general_rounding import Rows, round_with_rows
+from discreet.mechanisms.topdown.general_rounding import Rows, highs, round_with_rows
 from discreet.mechanisms.topdown.rounding import IMPOSSIBLE
 from discreet.mechanisms.topdown.rounding_cost import Table
 from discreet.mechanisms.topdown.solve import (
@@ -30,6 +30,12 @@ from discreet.mechanisms.topdown.solve import (
     way_of_rounding,
     without_total,
 )
+
+
+def check_solvers() -> None:
+    """Refuse to begin if a solver that held statistics need is not installed."""
+    packages()
+    highs()
 
 
 class Equalities(NamedTuple):

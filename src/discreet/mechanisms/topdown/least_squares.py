@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.compiled import compiled
-from discreet.mechanisms.topdown.dual_newton import Limits, Metric, Support, new_rows
+from discreet.mechanisms.topdown.dual_newton import Limits, Metric, Support
 from discreet.mechanisms.topdown.gradient import Points, advance, choose_metric, compare
 from discreet.mechanisms.topdown.partitions import Partitions, arrange, largest
-from discreet.mechanisms.topdown.projection import Dual, Room, evaluate, project
+from discreet.mechanisms.topdown.projection import FIRST, Dual, Room, evaluate, project
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -85,7 +85,6 @@ def feasible(limits: Limits) -> bool:
     return given <= people + slack and (free > 0 or given >= people - slack)
 
 
-@compiled
 def new_limits(
     parent: Integers,
     group_of: Numbers,
@@ -94,11 +93,10 @@ def new_limits(
     totals: Floats,
 ) -> Limits:
     """Return the constraints in real numbers."""
-    fixed = np.empty(totals.size, dtype=np.uint8)
-    for c in range(totals.size):
-        fixed[c] = 0 if np.isnan(totals[c]) else 1
-    counts, bounds = parent.astype(np.float64), lower.astype(np.float64)
-    return Limits(counts, group_of, bounds, allowed, totals, fixed)
+    fixed = (totals == totals).view(np.uint8)  # not if not-a-number
+    return Limits(
+        parent.astype(np.float64), group_of, lower.astype(np.float64), allowed, totals, fixed
+    )
 
 
 @compiled
@@ -107,44 +105,20 @@ def new_room(parts: Partitions, limits: Limits) -> tuple[Dual, Room, Points]:
     cells = limits.parent.size
     groups, children = limits.lower.shape
     chunks = CHUNKS if cells * children >= LARGE else 1
-    rows = new_rows(groups, children)
-    dual = Dual(np.zeros(cells), rows.total, rows.bound, np.zeros((groups, children)))
+    rows = np.zeros((5, 1 + groups, children))
+    partial = np.zeros((chunks + 1, groups, children))
+    iterates = np.zeros((2, cells, children))
+    dual = Dual(np.zeros(cells), rows[0], partial[chunks])
     support = Support(
         np.empty((cells, children), dtype=np.int32),
         np.empty(cells, dtype=np.int64),
-        np.empty(cells),
+        np.zeros(cells),
     )
-    room = Room(
-        support,
-        np.zeros((chunks, groups, children)),
-        np.zeros((groups, children)),
-        np.zeros((groups, children)),
-        new_rows(groups, children),
-        np.zeros((groups, children), dtype=np.uint8),
-        new_rows(groups, children),
-    )
-    points = Points(
-        np.empty((cells, children)),
-        np.empty((cells, children)),
-        np.empty((parts.first_row[-1], children)),
-        np.zeros(chunks),
-        np.zeros(chunks),
-    )
+    active = np.empty((1 + groups, children), dtype=np.uint8)
+    room = Room(support, partial[:chunks], rows[1], rows[2], rows[3], active, rows[4])
+    sums = np.empty((parts.first_row[-1], children))
+    points = Points(iterates[0], iterates[1], sums, np.zeros(chunks), np.zeros(chunks))
     return dual, room, points
-
-
-@compiled
-def advance_all(
-    parts: Partitions, metric: Metric, x: Floats, old: Floats, momentum: float, points: Points
-) -> None:
-    """Take the gradient step of all children."""
-    advance(0, x.shape[1], parts, metric, x, old, momentum, points)
-
-
-@compiled
-def compare_all(metric: Metric, x: Floats, old: Floats, points: Points) -> None:
-    """Compare the iterates."""
-    compare(0, points.change.size, metric, x, old, points)
 
 
 @compiled
@@ -166,19 +140,18 @@ def descend(
     meet = min(1e-9, near) + 1e-15 * people
     momentum, theta = 0.0, 1.0
     for iteration in range(1, MOST_ITERATIONS + 1):
-        advance_all(parts, metric, x, old, momentum, points)
+        advance(FIRST, x.shape[1], parts, metric, x, old, momentum, points)
         x, old = old, x
         breach = project(points.z, limits, metric, dual, room, x, meet)
         if not breach <= BREACH:
             return x, iteration, INFEASIBLE
-        compare_all(metric, x, old, points)
+        compare(FIRST, points.change.size, metric, x, old, points)
         if largest(points.change) <= near:
             return x, iteration, SOLVED if breach <= 1e-7 + 1e-14 * people else NOT_CONVERGED
         momentum, theta = next_momentum(theta, points.turn.sum(), condition)
     return x, MOST_ITERATIONS, NOT_CONVERGED
 
 
-@compiled
 def solve(
     row_of: Numbers,
     query_of: Numbers,
@@ -192,14 +165,8 @@ def solve(
     tolerance: float,
 ) -> tuple[Floats, int, int]:
     """Return X [cell, child], the number of iterations and a status; see the module."""
-    limits = new_limits(parent, group_of, lower, allowed, totals)
-    if not feasible(limits):
-        return np.zeros((parent.size, totals.size)), 0, INFEASIBLE
-    if totals.size == 1 or parent.size == 0:
-        return limits.parent.copy().reshape(parent.size, totals.size), 0, SOLVED
-    parts = arrange(row_of, query_of, answers, weights)
-    metric, condition = choose_metric(parts)
-    return descend(parts, limits, metric, condition, tolerance)
+    problem = (row_of, query_of, answers, weights, parent, group_of, lower, allowed, totals)
+    return solve_by(descend, *problem, tolerance)
 
 
 def solve_large(
@@ -216,40 +183,54 @@ def solve_large(
     threads: int,
 ) -> tuple[Floats, int, int]:
     """Return what `solve` returns, bit for bit, with the work of each step split over threads."""
-    arguments = (row_of, query_of, answers, weights, parent, group_of, lower, allowed, totals)
-    if threads <= 1 or parent.size * totals.size < LARGE or totals.size == 1:
-        return solve(*arguments, tolerance)
+    problem = (row_of, query_of, answers, weights, parent, group_of, lower, allowed, totals)
+    if threads <= 1 or parent.size * totals.size < LARGE:
+        return solve_by(descend, *problem, tolerance)
+    with ThreadPoolExecutor(threads) as pool:
+        return solve_by(in_threads(pool, threads), *problem, tolerance)
+
+
+def solve_by(
+    method: Callable[..., tuple[Floats, int, int]],
+    row_of: Numbers,
+    query_of: Numbers,
+    answers: Floats,
+    weights: Floats,
+    parent: Integers,
+    group_of: Numbers,
+    lower: Integers,
+    allowed: Flags,
+    totals: Floats,
+    tolerance: float,
+) -> tuple[Floats, int, int]:
+    """Return what `solve` returns, by `descend` or the like of it.
+
+    Not compiled itself: that would compile all that it calls once more.
+    """
     limits = new_limits(parent, group_of, lower, allowed, totals)
     if not feasible(limits):
         return np.zeros((parent.size, totals.size)), 0, INFEASIBLE
+    if totals.size == 1 or parent.size == 0:
+        return limits.parent.reshape(parent.size, totals.size), 0, SOLVED
     parts = arrange(row_of, query_of, answers, weights)
     metric, condition = choose_metric(parts)
-    with ThreadPoolExecutor(threads) as pool:
-        return in_threads(pool, threads)(parts, limits, metric, condition, tolerance)
+    return method(parts, limits, metric, condition, tolerance)
 
 
 def in_threads(pool: ThreadPoolExecutor, threads: int) -> Callable[..., tuple[Floats, int, int]]:
     """Return `descend` run by Python, from the same source, each of its steps in threads."""
 
-    def split(kernel: Any, size: int, *arguments: Any) -> None:
-        ends = [size * part // threads for part in range(threads + 1)]
-        tasks = [pool.submit(kernel, *span, *arguments) for span in itertools.pairwise(ends)]
-        for task in tasks:
-            task.result()
+    def split(kernel: Any) -> Callable[..., None]:
+        def run(first: int, last: int, *arguments: Any) -> None:
+            ends = [first + (last - first) * part // threads for part in range(threads + 1)]
+            tasks = [pool.submit(kernel, *span, *arguments) for span in itertools.pairwise(ends)]
+            for task in tasks:
+                task.result()
 
-    def advance_split(parts: Any, metric: Any, x: Floats, *rest: Any) -> None:
-        split(advance, x.shape[1], parts, metric, x, *rest)
+        return run
 
-    def compare_split(metric: Any, x: Floats, old: Floats, points: Points) -> None:
-        split(compare, points.change.size, metric, x, old, points)
-
-    def evaluate_split(*arguments: Any) -> None:
-        split(evaluate, arguments[-1].shape[0], *arguments)
-
-    projecting = rebound(project, evaluate_all=evaluate_split)
-    return rebound(
-        descend, advance_all=advance_split, compare_all=compare_split, project=projecting
-    )
+    projecting = rebound(project, evaluate=split(evaluate))
+    return rebound(descend, advance=split(advance), compare=split(compare), project=projecting)
 
 
 def rebound(kernel: Any, **names: Any) -> Callable[..., Any]:

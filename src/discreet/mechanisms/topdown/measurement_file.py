@@ -1,4 +1,4 @@
-"""The noisy measurement file: all that is kept of the answers, in the conventional layout.
+"""The noisy measurement file: all that is kept of the answers.
 
     measurements.yaml                                  what was asked (of ours only)
     County.parquet/level.yaml                          what was answered (of ours only)
@@ -7,9 +7,12 @@
 
 A row of DPQuery has geocode, query_name, query_shape, value (row-major), variance (of the
 noise, exact to a double), plb (rho of this answer) and rho (the same as a fraction). In a
-lazy file `value` holds only the rows of the query that `row` lists. The layout and the
-names are those of the noisy measurement files of the 2020 Census; files of others in
-that layout can be read too (`discreet.mechanisms.topdown.measurement_reader`).
+lazy file `value` holds only the rows of the query that `row` lists. Folders and the columns
+geocode, query_name, query_shape, value, variance, plb and sign are as in the noisy measurement
+files of the 2020 Census, and files of others with these can be read too
+(`discreet.mechanisms.topdown.measurement_reader`). Different are: no column for each attribute;
+`rho` and the number `node` are ours; `total_con` is written for states as well; a root above
+the states is the level `all`.
 
 A level appears in one step, complete and forced to the disk, or not at all.
 """

@@ -170,11 +170,23 @@ class Measurements:
         return UnreadableFile(self.folder.name, rule, "Restore the measurement file.")
 
 
+def query_of(name: str) -> str:
+    """Return the query that a name in a file stands for.
+
+    >>> query_of("hispanic * cenrace_dpq")
+    'hispanic*cenrace'
+    """
+    return "*".join(factor.strip() for factor in name.removesuffix(NOISY_SUFFIX).split("*"))
+
+
 class Published(Measurements):
     """A full measurement file of others: no header, any division into parts.
 
     Nodes of a level are its geocodes, in order; those of the constraints count too, as
-    an area without a share of the budget has constraints only.
+    an area without a share of the budget has constraints only. A level is called as its
+    folder, in small letters; a query as in the file, without `_dpq` and without spaces
+    around `*`: `hispanic * cenrace_dpq` is `hispanic*cenrace`. Columns of attributes are not
+    read, so factors in another order make another name.
     """
 
     def has(self, level: str) -> bool:
@@ -197,7 +209,7 @@ class Published(Measurements):
             if not {"geocode", "query_name", "query_shape", "value", "variance"} <= present:
                 raise self._broken(f"{folder.name} lacks a column of the conventional layout")
             names = self.engine.rows(rows.select("query_name", "query_shape").unique())
-            shapes = {str(name).removesuffix(NOISY_SUFFIX): shape for name, shape in names}
+            shapes = {query_of(str(name)): shape for name, shape in names}
             if len(shapes) != len(names):
                 raise self._broken(f"{folder.name} has one query in two shapes")
             size = self.engine.rows(self._codes(level).select(nw.len()))[0][0]
@@ -227,7 +239,9 @@ class Published(Measurements):
         last = self.header.at(level).nodes if end is None else end
         nodes = self._codes(level).filter((nw.col("node") >= begin) & (nw.col("node") < last))
         rows = self.engine.read_parquet(self._folders()[level] / NOISY)
-        rows = rows.filter(nw.col("query_name") == query + NOISY_SUFFIX)
+        names = self.engine.rows(rows.select("query_name").unique())
+        own = [name for (name,) in names if query_of(str(name)) == query]
+        rows = rows.filter(nw.col("query_name").is_in(own))
         lengths = self.engine.project(rows, {"size": "len(value)"}).unique()
         if self.engine.rows(lengths) not in ([], [(prod(self.header.shape(level, query)),)]):
             raise self._broken(WRONG_LENGTH)

@@ -27,8 +27,14 @@ from discreet.mechanisms.microdata import write_places
 from discreet.mechanisms.stages import Stages
 from discreet.mechanisms.topdown.design import Design
 from discreet.mechanisms.topdown.drawing import Drawing, Exact, look
+from discreet.mechanisms.topdown.held import check_solvers
 from discreet.mechanisms.topdown.histogram import Histogram
-from discreet.mechanisms.topdown.promise import check_quarters, promise
+from discreet.mechanisms.topdown.promise import (
+    check_at_least_one,
+    check_noise,
+    check_quarters,
+    promise,
+)
 from discreet.mechanisms.topdown.publishing import copy_measurements, publish_runs
 from discreet.mechanisms.topdown.released import released_schema
 from discreet.mechanisms.topdown.spine import Spine, spine_of
@@ -97,6 +103,8 @@ class TopDown(Strict):
             raise ValueError("tables: only the cells of the redistricting file make its tables")
         for histogram in self.histograms.values():
             check_quarters(histogram)
+            check_at_least_one(histogram)
+            check_noise(histogram.strategy)
         self.specify()
         return self
 
@@ -133,7 +141,12 @@ class TopDown(Strict):
     # -- what is promised -------------------------------------------------------------
 
     def check(self, census: Census) -> None:
-        """Refuse a census without the columns and levels of the strategies, or that breaks them."""
+        """Refuse a census without what the strategies need, or whose invariants cannot hold.
+
+        Solvers that are not installed are missed here, not when the draw is paid for.
+        """
+        if any(strategy.hold for strategy in self.strategies.values()):
+            check_solvers()
         for run, histogram in self.histograms.items():
             columns = [scale.column for scale in histogram.axes]
             census.frame(histogram.strategy.count, [census.schema.block, *columns])

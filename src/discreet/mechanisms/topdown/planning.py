@@ -19,6 +19,7 @@ from discreet.errors import BadInput
 from discreet.mechanisms.targets import read_targets
 from discreet.mechanisms.topdown.certificate import DELTA, Certificate, certificate
 from discreet.mechanisms.topdown.histogram import Histogram
+from discreet.mechanisms.topdown.promise import check_at_least_one, check_noise, check_quarters
 from discreet.mechanisms.topdown.strategy import (
     DETAILED,
     TOTAL,
@@ -30,6 +31,13 @@ from discreet.spec import concentrated_to_approximate
 
 #: Standard deviations of a margin of error of 90 percent, as the Census Bureau takes it.
 Z = Fraction(1645, 1000)
+
+#: Why the budgets of some strategies are not added up.
+NOT_ADDED = (
+    "several of these strategies count the same. On the same people or dwellings their rho^2 "
+    "would add up; on others (the United States and Puerto Rico) each record is in one of them "
+    "only. Plan together what measures the same data"
+)
 
 #: Digits kept when the budget of a target is rounded up.
 DIGITS = 6
@@ -48,6 +56,12 @@ class Noise:
     def margin(self) -> float:
         """Return the margin of error at 90 percent."""
         return float(Z) * math.sqrt(self.sigma2)
+
+    def as_row(self) -> tuple[str, ...]:
+        """Return the noise as cells of a table."""
+        sigma2 = float(self.sigma2)
+        numbers = (f"{float(self.rho):.6f}", f"{sigma2:.4f}", f"{math.sqrt(sigma2):.4f}")
+        return f"  {self.query}", *numbers, f"{self.margin:.2f}"
 
     def as_data(self) -> dict[str, Any]:
         """Return the noise as plain data, exact numbers as text."""
@@ -95,16 +109,11 @@ class Plan:
     def describe(self) -> list[str]:
         """Return the plan as lines of text."""
         lines = [f"{self.strategy.name}: {self.strategy.title}", ""]
-        lines.append(f"{'level, query':<32}{'rho^2':>12}{'sigma^2':>14}{'sigma':>10}{'margin':>10}")
+        rows: list[tuple[str, ...]] = [("level, query", "rho^2", "sigma^2", "sigma", "margin")]
         for measured in self.strategy.levels:
-            spent = float(self.strategy.rho_of(measured.level))
-            lines.append(f"{measured.level:<32}{spent:>12.6f}")
-            for one in (noise for noise in self.noise if noise.level == measured.level):
-                sigma = math.sqrt(one.sigma2)
-                lines.append(
-                    f"  {one.query:<30}{float(one.rho):>12.6f}{float(one.sigma2):>14.4f}"
-                    f"{sigma:>10.4f}{one.margin:>10.2f}"
-                )
+            rows.append((measured.level, f"{float(self.strategy.rho_of(measured.level)):.6f}"))
+            rows += [one.as_row() for one in self.noise if one.level == measured.level]
+        lines += _aligned(rows)
         lines += ["(margin of error of a measurement: 90 percent, 1.645 sigma)", ""]
         if self.totals:
             lines.append("expected error of totals after estimation, where no bound is active:")
@@ -134,20 +143,40 @@ class Plan:
         }
 
 
+#: The width of the columns of a plan, unless a number is wider.
+WIDTHS = (32, 12, 14, 10, 10)
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return rows as lines: the first column to the left, numbers to the right, never joined."""
+    wide = [
+        max(least, *(len(row[place]) + 1 for row in rows if place < len(row)))
+        for place, least in enumerate(WIDTHS)
+    ]
+    numbers = ["".join(map(str.rjust, row[1:], wide[1:])) for row in rows]
+    return [row[0].ljust(wide[0]) + right for row, right in zip(rows, numbers, strict=True)]
+
+
 def prepare(
     name: str,
     root: str | None = None,
     targets: Mapping[tuple[str, str], Fraction] | None = None,
     schema: str | None = None,
 ) -> Strategy:
-    """Return a strategy with a lower root, or made to meet targets, checked against a schema."""
+    """Return a strategy with a lower root, or made to meet targets, checked against a schema.
+
+    Its noise is checked, too: one that nothing can draw is no plan.
+    """
     strategy = load_strategy(name)
     if root is not None:
         strategy = strategy.rooted(root)
     if targets:
         strategy = meet(strategy, targets)
     if schema is not None:
-        Histogram(strategy, load_schema(schema))
+        histogram = Histogram(strategy, load_schema(schema))
+        check_quarters(histogram)
+        check_at_least_one(histogram)
+    check_noise(strategy)
     return strategy
 
 
@@ -197,10 +226,16 @@ def expected_totals(strategy: Strategy, children: Sequence[int]) -> tuple[TotalE
 
 
 def together(strategies: Sequence[Strategy], delta: Fraction = DELTA) -> dict[str, Any]:
-    """Return the budget of several strategies on the same people and dwellings."""
+    """Return the budget of several strategies on the same people and dwellings.
+
+    Strategies that count the same may be for different people, so these are not added up.
+    """
+    names = [strategy.name for strategy in strategies]
+    if len({strategy.count for strategy in strategies}) != len(strategies):
+        return {"strategies": names, "rho2": None, "reason": NOT_ADDED}
     rho = sum((strategy.rho for strategy in strategies), Fraction(0))
     return {
-        "strategies": [strategy.name for strategy in strategies],
+        "strategies": names,
         "rho2": str(rho),
         "rho2_decimal": float(rho),
         "epsilon": float(concentrated_to_approximate(rho, delta, "tight").amount),

@@ -18,7 +18,7 @@ together; checked numerically against an interior point method.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,16 +27,19 @@ from discreet.compiled import compiled
 from discreet.mechanisms.topdown.dual_newton import (
     Limits,
     Metric,
-    Rows,
     Support,
-    child_sum,
+    add,
+    add_groups,
     missing,
     newton_direction,
 )
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.uint8]
 Numbers = NDArray[np.int32]
 
+#: The first chunk. As a plain 0 it would be a type of its own, and be compiled for once more.
+FIRST: Any = np.int64(0)
 #: The shift of a child where a group is not allowed: X is 0 whatever the rest.
 NEVER = -1e300
 #: Newton steps before a projection is given up, and how often one may be shortened.
@@ -48,24 +51,30 @@ OVERSHOOT = -0.1
 
 
 class Dual(NamedTuple):
-    """Multipliers, kept from one projection to the next, and the shift they amount to."""
+    """Multipliers, kept from one projection to the next, and the shift they amount to.
+
+    `tau` by cell, those of totals and bounds as rows (see `dual_newton`), `shift` by group.
+    """
 
     tau: Floats
-    total: Floats
-    bound: Floats
+    rows: Floats
     shift: Floats
 
 
 class Room(NamedTuple):
-    """Room to work in: sums by group and child (of chunks, now, ahead), what they lack, ..."""
+    """Room to work in: the support, sums by group and child of each chunk, and rows.
+
+    Rows (see `dual_newton`): sums now and ahead, what they lack, which take part, and the
+    multipliers before a step.
+    """
 
     support: Support
     partial: Floats
     sums: Floats
     ahead: Floats
-    lack: Rows
-    active: NDArray[np.uint8]
-    old: Rows
+    lack: Floats
+    active: Flags
+    old: Floats
 
 
 @compiled
@@ -169,35 +178,35 @@ def evaluate(
 
 @compiled
 def add_up(partial: Floats, sums: Floats) -> None:
-    """Write the sums by group and child over all chunks, always added in the same order."""
+    """Write the sums of all rows over all chunks, always added in the same order."""
     sums.fill(0.0)
     for chunk in range(partial.shape[0]):
-        for g in range(sums.shape[0]):
-            for c in range(sums.shape[1]):
-                sums[g, c] += partial[chunk, g, c]
+        for g in range(partial.shape[1]):
+            for c in range(partial.shape[2]):
+                sums[1 + g, c] += partial[chunk, g, c]
+    add_groups(sums)
 
 
 @compiled
-def move(limits: Limits, dual: Dual, old: Rows, d: Rows, length: float) -> None:
+def move(allowed: Flags, dual: Dual, old: Floats, d: Floats, length: float) -> None:
     """Set the multipliers to old + length d, but no bound's below 0, and their shift."""
-    groups, children = d.bound.shape
-    for c in range(children):
-        dual.total[c] = old.total[c] + length * d.total[c]
-        for g in range(groups):
-            dual.bound[g, c] = max(0.0, old.bound[g, c] + length * d.bound[g, c])
-            open_to = limits.allowed[g, c] != 0
-            dual.shift[g, c] = dual.total[c] + dual.bound[g, c] if open_to else NEVER
+    for c in range(d.shape[1]):
+        dual.rows[0, c] = old[0, c] + length * d[0, c]
+        for r in range(1, d.shape[0]):
+            dual.rows[r, c] = max(0.0, old[r, c] + length * d[r, c])
+            open_to = allowed[r - 1, c] != 0
+            dual.shift[r - 1, c] = dual.rows[0, c] + dual.rows[r, c] if open_to else NEVER
 
 
 @compiled
-def slope(limits: Limits, sums: Floats, old: Rows, dual: Dual) -> float:
+def slope(limits: Limits, sums: Floats, old: Floats, dual: Floats) -> float:
     """Return how fast the dual rises, where the sums are these, from `old` to `dual`."""
     rise = 0.0
     for c in range(sums.shape[1]):
         if limits.fixed[c]:
-            rise += (dual.total[c] - old.total[c]) * (limits.totals[c] - child_sum(sums, c))
-        for g in range(sums.shape[0]):
-            rise += (dual.bound[g, c] - old.bound[g, c]) * (limits.lower[g, c] - sums[g, c])
+            rise += (dual[0, c] - old[0, c]) * (limits.totals[c] - sums[0, c])
+        for r in range(1, sums.shape[0]):
+            rise += (dual[r, c] - old[r, c]) * (limits.lower[r - 1, c] - sums[r, c])
     return rise
 
 
@@ -211,29 +220,6 @@ def shorten(start: float, end: float) -> float:
 
 
 @compiled
-def copy_rows(dual: Dual, result: Rows) -> None:
-    """Copy the multipliers of totals and bounds."""
-    for c in range(dual.total.size):
-        result.total[c] = dual.total[c]
-        for g in range(dual.bound.shape[0]):
-            result.bound[g, c] = dual.bound[g, c]
-
-
-@compiled
-def evaluate_all(
-    z: Floats,
-    limits: Limits,
-    metric: Metric,
-    dual: Dual,
-    x: Floats,
-    support: Support,
-    partial: Floats,
-) -> None:
-    """Write X as the multipliers have it."""
-    evaluate(0, partial.shape[0], z, limits, metric, dual, x, support, partial)
-
-
-@compiled
 def project(
     z: Floats,
     limits: Limits,
@@ -244,29 +230,31 @@ def project(
     tolerance: float,
 ) -> float:
     """Write to `x` the feasible point nearest to `z`; return the worst breach of a sum."""
-    copy_rows(dual, room.old)
-    move(limits, dual, room.old, room.old, 0.0)
-    evaluate_all(z, limits, metric, dual, x, room.support, room.partial)
-    add_up(room.partial, room.sums)
-    worst = missing(limits, room.sums, dual.bound, room.lack, room.active)
+    support, partial, old = room.support, room.partial, room.old
+    move(limits.allowed, dual, dual.rows, dual.rows, 0.0)
+    evaluate(FIRST, partial.shape[0], z, limits, metric, dual, x, support, partial)
+    add_up(partial, room.sums)
+    worst = missing(limits, room.sums, dual.rows, room.lack, room.active)
     for _ in range(NEWTON_STEPS):
         if worst <= tolerance:
             break
-        direction = newton_direction(room.support, limits, metric, room.lack, room.active, worst)
-        copy_rows(dual, room.old)
+        direction = newton_direction(
+            support, limits.group_of, metric, room.lack, room.active, worst
+        )
+        add(dual.rows, 0.0, dual.rows, old)
         length = 1.0
         for _ in range(SHORTENINGS):
-            move(limits, dual, room.old, direction, length)
-            start = slope(limits, room.sums, room.old, dual)
-            evaluate_all(z, limits, metric, dual, x, room.support, room.partial)
-            add_up(room.partial, room.ahead)
-            share = shorten(start, slope(limits, room.ahead, room.old, dual))
+            move(limits.allowed, dual, old, direction, length)
+            start = slope(limits, room.sums, old, dual.rows)
+            evaluate(FIRST, partial.shape[0], z, limits, metric, dual, x, support, partial)
+            add_up(partial, room.ahead)
+            share = shorten(start, slope(limits, room.ahead, old, dual.rows))
             if share == 1.0:
                 break
             length *= share
-        add_up(room.partial, room.sums)
+        add_up(partial, room.sums)
         before = worst
-        worst = missing(limits, room.sums, dual.bound, room.lack, room.active)
+        worst = missing(limits, room.sums, dual.rows, room.lack, room.active)
         if 0.5 * before <= worst <= STALLED * tolerance:
             # Rounding allows no more.
             break

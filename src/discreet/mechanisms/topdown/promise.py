@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
-from discreet.census import Schema
+from discreet.census import Recode, Schema
 from discreet.errors import BadInput
 from discreet.mechanisms.domain import domain_of
 from discreet.mechanisms.topdown.histogram import Histogram
 from discreet.mechanisms.topdown.strategy import Strategy
+from discreet.noise import DiscreteGaussian
 from discreet.spec import (
     NORMALISED_RENYI,
     Budget,
@@ -108,13 +110,15 @@ def _housing_units(schema: Schema) -> MarginalTable:
 
 def _quarters(schema: Schema, column: str) -> list[MarginalTable]:
     """Return the counts of housing units, and of collective quarters by type."""
+    # The kind tells nothing more where there is only one.
+    by = () if column == "kind" and len(schema.kinds.collective) == 1 else (column,)
     return [
         _housing_units(schema),
         MarginalTable(
             name=f"occupied group quarters by type per {schema.block}",
             of="units",
             where={"kind": list(schema.kinds.collective)},
-            by=() if column == "kind" else (column,),
+            by=by,
             level=schema.block,
         ),
     ]
@@ -143,12 +147,22 @@ def _column(strategy: Strategy, factor: str, query: str) -> str:
 
 
 def check_quarters(histogram: Histogram) -> None:
-    """Refuse quarters whose counts are not those of housing units and collective types."""
+    """Refuse quarters whose exact counts are others than those the invariants declare.
+
+    Declared are housing units, occupied and vacant together, and collective units by type. So
+    the axis must be `kind`, or a column that by the schema only collective units have.
+    """
     strategy, schema = histogram.strategy, histogram.schema
     if strategy.quarters is None:
         return
     scale = histogram.scale(strategy.quarters.axis)
     if scale.column != "kind":
+        if not _of_collective(schema, scale.column):
+            raise BadInput(
+                f"quarters: '{scale.name}' would make the units of every {schema.block} by "
+                f"{scale.column} exact, which is not declared. Use an axis of `kind`, or of a "
+                f"column that the schema keeps for collective units (`only`)."
+            )
         return
     housing = {scale.place_of.get(kind) for kind in _housing(schema)}
     collective = [scale.place_of.get(kind) for kind in schema.kinds.collective]
@@ -157,3 +171,63 @@ def check_quarters(histogram: Histogram) -> None:
             f"quarters: '{strategy.quarters.axis}' must tell housing units, occupied and vacant "
             f"together, from collective quarters."
         )
+
+
+def _of_collective(schema: Schema, column: str) -> bool:
+    """Tell whether by the schema only collective units have a value in a column of units."""
+    variable, computed = schema.units.get(column), schema.computed_units.get(column)
+    if variable is not None:
+        kinds = (variable.only or {}).get("kind", [])
+        return bool(kinds) and set(_listed(kinds)) <= set(schema.kinds.collective)
+    # A group for the rest might take in units that have no value.
+    if isinstance(computed, Recode) and computed.otherwise is None:
+        return _of_collective(schema, computed.of)
+    return False
+
+
+def _listed(codes: Any) -> list[str]:
+    return [str(code) for code in (codes if isinstance(codes, list) else [codes])]
+
+
+def check_at_least_one(histogram: Histogram) -> None:
+    """Refuse categories of quarters of which some unit holds nobody who is counted."""
+    strategy, schema = histogram.strategy, histogram.schema
+    if strategy.quarters is None or not strategy.quarters.at_least_one:
+        return
+    scale = histogram.scale(strategy.quarters.axis)
+    other = set(strategy.where) - {"kind", scale.column}
+    if other:
+        raise BadInput(
+            f"at_least_one: persons are limited by {', '.join(sorted(other))} (`where`), and a "
+            f"unit may hold only others. Leave `at_least_one` or `where` out."
+        )
+    # Units without a type are housing units.
+    values = schema.kinds.vacant if scale.column == "kind" else [None] * bool(schema.kinds.vacant)
+    vacant = {scale.place_of.get(value) for value in values}
+    for category in strategy.quarters.at_least_one:
+        place = scale.categories.index(category)
+        if place in vacant:
+            raise BadInput(
+                f"at_least_one: '{category}' counts vacant units, too, and these hold nobody. "
+                f"List categories of occupied quarters only."
+            )
+        if histogram.zeros[histogram.group_of == place].all():
+            raise BadInput(f"at_least_one: `zeros` leaves no cell for residents of '{category}'.")
+
+
+def check_noise(strategy: Strategy) -> None:
+    """Refuse a budget that asks for noise nothing can draw.
+
+    A node has the share of its level, or that of a run of levels down to at most the last if
+    they have only children. Noise of the runs in between lies between these two.
+    """
+    shares = [measured.share for measured in strategy.levels]
+    for place, measured in enumerate(strategy.levels):
+        for query in measured.queries:
+            for share in (measured.share, sum(shares[place:], Fraction(0))):
+                try:
+                    DiscreteGaussian(strategy.sigma2(measured.level, query, share))
+                except BadInput as reason:
+                    raise BadInput(
+                        f"strategy {strategy.name}, {measured.level}, query '{query}': {reason}"
+                    ) from None

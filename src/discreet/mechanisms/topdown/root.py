@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.compiled import compiled
-from discreet.mechanisms.topdown.gradient import Points, advance, choose_metric, compare
+from discreet.mechanisms.topdown.dual_newton import Metric
+from discreet.mechanisms.topdown.gradient import Points, choose_metric, compare, residuals_of
 from discreet.mechanisms.topdown.least_squares import MOST_ITERATIONS, next_momentum
-from discreet.mechanisms.topdown.partitions import arrange, largest
+from discreet.mechanisms.topdown.partitions import CELLS, Partitions, arrange
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -26,7 +27,6 @@ TOLERANCE = 1e-6
 MOST_STEPS = 500
 
 
-@compiled
 def solve_root(
     row_of: Numbers,
     query_of: Numbers,
@@ -39,37 +39,50 @@ def solve_root(
 ) -> Floats:
     """Return the counts of the cells; not-a-number throughout if there are none.
 
-    `total` is what they must add up to, or not-a-number if that is free.
+    `total` is what they must add up to, or not-a-number if that is free. There are few roots:
+    compiled are only the parts of an iteration, most of which children need as well.
     """
     cells = group_of.size
     members = np.zeros(lower.shape[0], dtype=np.int64)
-    for j in range(cells):
-        members[group_of[j]] += allowed[group_of[j], 0]
+    np.add.at(members, group_of, allowed[group_of, 0])
     if not root_feasible(members, lower, total):
         return np.full(cells, np.nan)
     parts = arrange(row_of, query_of, answers, weights)
     metric, condition = choose_metric(parts)
-    points = Points(
-        np.empty((cells, 1)),
-        np.empty((cells, 1)),
-        np.empty((parts.first_row[-1], 1)),
-        np.zeros(1),
-        np.zeros(1),
-    )
+    iterates = np.zeros((2, cells, 1))
+    points = Points(iterates[0], iterates[1], np.zeros((0, 1)), np.zeros(1), np.zeros(1))
     x, old = parts.aims.copy(), parts.aims.copy()
     steps = metric.cell * metric.child[0]
     levels = np.zeros(lower.shape[0])
     momentum, theta = 0.0, 1.0
     for _ in range(MOST_ITERATIONS):
-        advance(0, 1, parts, metric, x, old, momentum, points)
+        advance_root(parts, metric, x, old, momentum, points)
         x, old = old, x
         find_levels(points.z, steps, group_of, lower, members, total, levels)
         fill(points.z, steps, group_of, members, levels, x)
         compare(0, 1, metric, x, old, points)
-        if points.change[0] <= TOLERANCE / condition + 1e-15 * largest(x[:, 0]):
+        if points.change[0] <= TOLERANCE / condition + 1e-15 * x.max():
             return x[:, 0].copy()
-        momentum, theta = next_momentum(theta, points.turn[0], condition)
+        momentum, theta = next_momentum(theta, float(points.turn[0]), condition)
     return np.full(cells, np.nan)
+
+
+@compiled
+def advance_root(
+    parts: Partitions, metric: Metric, x: Floats, old: Floats, momentum: float, points: Points
+) -> None:
+    """Extrapolate to Y and take a gradient step to Z, as `gradient.advance` for many children."""
+    y = np.zeros(x.size)
+    for j in range(y.size):
+        y[j] = x[j, 0] + momentum * (x[j, 0] - old[j, 0])
+    sums = residuals_of(parts, parts.weights.reshape(-1), parts.targets.reshape(-1), y)
+    for j in range(y.size):
+        slope = parts.diagonal[0] * (y[j] - parts.aims[j, 0])
+        for p in range(parts.source.size):
+            if parts.source[p] == CELLS:
+                slope += sums[parts.into[parts.first_entry[p] + j]]
+        points.y[j, 0] = y[j]
+        points.z[j, 0] = y[j] - metric.cell[j] * (metric.child[0] * slope)
 
 
 @compiled

@@ -39,6 +39,7 @@ from discreet.compiled import compiled
 from discreet.mechanisms.topdown.flow import FLOW, HIGH, LOW, Int32s, Int64s, cheapest_flow
 from discreet.mechanisms.topdown.tree import (
     ONE,
+    OUTSIDE,
     Leaves,
     Rules,
     level_of_groups,
@@ -72,9 +73,10 @@ def mixed(word: np.uint64) -> np.uint64:
 
 
 @compiled
-def lower_all(x: Floats, allowed: Flags, group_of: Int32s, whole: Int64s, held: Int64s) -> Words:
-    """Write whole parts and their sums by group; return a word for each child's values."""
-    words = np.zeros(x.shape[1], np.uint64)
+def lower_all(
+    x: Floats, allowed: Flags, group_of: Int32s, whole: Int64s, held: Int64s, words: Words
+) -> None:
+    """Write whole parts, their sums by group, and a word for each child's values."""
     for j in range(x.shape[0]):
         g = group_of[j]
         factor = mixed(np.uint64(j + 1))
@@ -83,7 +85,6 @@ def lower_all(x: Floats, allowed: Flags, group_of: Int32s, whole: Int64s, held: 
                 whole[j, c] = np.int64(np.floor(x[j, c] + SNAP))
                 held[g, c] += whole[j, c]
                 words[c] += factor * np.uint64(np.int64(np.rint(x[j, c] * PARTS)))
-    return words
 
 
 @compiled
@@ -92,11 +93,14 @@ def tell_apart(words: Words, parent: Int64s) -> None:
     size = 4
     while size < 2 * words.size:
         size *= 2
-    owner, again = np.full(size, -1, np.int64), np.zeros(size, np.uint64)
+    last = size - 1
+    owner, again = np.zeros(size, np.int64), np.zeros(size, np.uint64)
+    for i in range(size):
+        owner[i] = -1
     for c in range(words.size):
-        place = np.int64(mixed(words[c]) & np.uint64(size - 1))
+        place = np.int64(mixed(words[c]) & np.uint64(last))
         while owner[place] >= 0 and words[owner[place]] != words[c]:
-            place = (place + 1) & (size - 1)
+            place = (place + 1) & last
         if owner[place] < 0:
             owner[place] = c
         else:
@@ -110,70 +114,46 @@ def tell_apart(words: Words, parent: Int64s) -> None:
 
 
 @compiled
-def fraction_of(value: float, whole: int) -> float:
-    """Return what is left of a value above its whole part, 0 if that is nothing."""
-    fraction = value - whole
-    return fraction if fraction > SNAP else 0.0
-
-
-@compiled
-def starts_of(x: Floats, whole: Int64s, allowed: Flags, group_of: Int32s, every: bool) -> Int64s:
-    """Return where the leaves of each child begin."""
-    start = np.zeros(x.shape[1] + 1, np.int64)
-    for j in range(x.shape[0]):
-        for c in range(x.shape[1]):
-            if every or x[j, c] - whole[j, c] > SNAP:
-                start[c + 1] += allowed[group_of[j], c]
-    for c in range(x.shape[1]):
-        start[c + 1] += start[c]
-    return start
-
-
-@compiled
 def leaves_of(
     x: Floats, whole: Int64s, allowed: Flags, group_of: Int32s, order: Int64s, words: Words,
     bits: int, every: bool,
 ) -> Leaves:  # fmt: skip
     """Gather the cells that may be raised: the fractional ones, or `every` one."""
-    start = starts_of(x, whole, allowed, group_of, every)
+    cells, children = x.shape
+    start = np.zeros(children + 1, np.int64)
+    for j in range(cells):
+        for c in range(children):
+            if every or x[j, c] - whole[j, c] > SNAP:
+                start[c + 1] += allowed[group_of[j], c]
+    for c in range(children):
+        start[c + 1] += start[c]
     place = start.copy()
     cell, fraction = np.empty(start[-1], np.int32), np.empty(start[-1], np.float64)
     tie = np.zeros(start[-1], np.int64)
     for j in order:
         mark = mixed(np.uint64(j + 1))
-        for c in range(x.shape[1]):
-            rest = fraction_of(x[j, c], whole[j, c])
-            if (every or rest > 0) and allowed[group_of[j], c]:
+        for c in range(children):
+            rest = x[j, c] - whole[j, c]
+            if (every or rest > SNAP) and allowed[group_of[j], c]:
                 i = place[c]
-                cell[i], fraction[i] = j, rest
+                cell[i], fraction[i] = j, rest if rest > SNAP else 0.0
                 if bits > 0:
                     tie[i] = np.int64(mixed(words[c] + mark) >> np.uint64(64 - bits))
                 place[c] += 1
     return Leaves(start, cell, fraction, tie)
 
 
-@compiled
-def width(number: int) -> int:
-    """Return how many bits a number has."""
-    bits = 0
-    while number >> bits:
-        bits += 1
-    return bits
-
-
-@compiled
 def room_for_ties(cells: int, levels: int) -> tuple[int, int]:
     """Return how many bits a tie may have, and how many lie below the costs.
 
     A cycle that visits no node twice passes at most two leaves and two nodes per level for each
     cell. So ties along it stay below one unit of cost, and the costs of a path below 2^61.
     """
-    leaves, all_arcs = width(2 * cells), width(2 * cells * (levels + 1))
-    bits = min(14, 61 - width(ONE) - all_arcs - leaves)
+    leaves, all_arcs = (2 * cells).bit_length(), (2 * cells * (levels + 1)).bit_length()
+    bits = min(14, 61 - ONE.bit_length() - all_arcs - leaves)
     return (bits, bits + leaves) if bits > 0 else (0, 0)
 
 
-@compiled
 def weights_of(mode: int, cells: int, levels: int) -> Int64s:
     """Return what each level counts, the total first."""
     weight = np.ones(levels, np.int64)
@@ -181,17 +161,6 @@ def weights_of(mode: int, cells: int, levels: int) -> Int64s:
         # More than all else along a cycle, so that the total goes first.
         weight[0] = 4 * cells * (levels + 2) + 1
     return weight
-
-
-@compiled
-def missing_to(totals: Floats, held: Int64s) -> Floats:
-    """Return what the whole parts of a child leave to its exact total."""
-    missing = totals.copy()
-    for c in range(totals.size):
-        missing[c] = np.rint(totals[c])
-        for g in range(held.shape[0]):
-            missing[c] -= held[g, c]
-    return missing
 
 
 @compiled
@@ -238,6 +207,20 @@ def raise_some(leaves: Leaves, rules: Rules, parent: Int64s, whole: Int64s) -> b
 
 
 @compiled
+def prepare(
+    x: Floats, parent: Int64s, tree: Int32s, lower: Int64s, allowed: Flags, group_of: Int32s,
+    classes: int, bits: int, every: bool,
+) -> tuple[Int64s, Int64s, Leaves, int]:  # fmt: skip
+    """Return whole parts, their sums by group, what may be raised, and the level of groups."""
+    whole, held = np.zeros(x.shape, np.int64), np.zeros(lower.shape, np.int64)
+    words = np.zeros(x.shape[1], np.uint64)
+    lower_all(x, allowed, group_of, whole, held, words)
+    tell_apart(words, parent)
+    order = order_of_tree(tree, classes)
+    leaves = leaves_of(x, whole, allowed, group_of, order, words, bits, every)
+    return whole, held, leaves, level_of_groups(tree, group_of, classes, lower.shape[0])
+
+
 def round_children(
     x: Floats, parent: Int64s, tree: Int32s, lower: Int64s, allowed: Flags, group_of: Int32s,
     totals: Floats, mode: int,
@@ -249,23 +232,22 @@ def round_children(
     are whole or NaN (free). An empty `parent` means that cells have no given sums.
     """
     levels, cells = tree.shape
-    whole = np.zeros(x.shape, np.int64)
-    held = np.zeros(lower.shape, np.int64)
-    words = lower_all(x, allowed, group_of, whole, held)
-    tell_apart(words, parent)
-    order, every = order_of_tree(tree), mode != OURS
+    classes, every = int(tree.max(initial=0)) + 1, mode != OURS
     bits, shift = room_for_ties(cells, levels)
-    leaves = leaves_of(x, whole, allowed, group_of, order, words, bits, every)
-    needed, exact = lower - held, missing_to(totals, held)
-    level, weight = level_of_groups(tree, group_of), weights_of(mode, cells, levels)
+    whole, held, leaves, level = prepare(
+        x, parent, tree, lower, allowed, group_of, classes, bits, every
+    )
+    needed, exact = lower - held, np.rint(totals) - held.sum(axis=0)
+    weight = weights_of(mode, cells, levels)
     status = IMPOSSIBLE
     for attempt in (DONE, LOOSE):
         if attempt == LOOSE:
             # Only if the given solution breaks limits by a whole unit in all: nodes give way.
             leaves.tie[:] = 0
             shift = 0
+        outer = (1 if every else OUTSIDE) << shift
         rules = Rules(
-            tree, level, group_of, needed, exact, weight, 2 if every else 1, shift, every,
+            tree, level, group_of, needed, exact, weight, 2 if every else 1, shift, outer, every,
             attempt == LOOSE,
         )  # fmt: skip
         if raise_some(leaves, rules, parent, whole):

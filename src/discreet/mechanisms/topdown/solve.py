@@ -19,6 +19,7 @@ from discreet.mechanisms.topdown.rounding import (
     DEPLOYED,
     DEPLOYED_TOGETHER,
     IMPOSSIBLE,
+    LOOSE,
     OURS,
     round_children,
 )
@@ -32,7 +33,7 @@ TOLERANCE = 1e-6
 #: From so many unknowns on, a problem is worth all threads.
 LARGE = 60_000
 
-OK, NOT_CONVERGED, INFEASIBLE, NOT_ROUNDED = 0, 1, 2, 3
+OK, NOT_CONVERGED, INFEASIBLE, NOT_ROUNDED, LOOSELY_ROUNDED = 0, 1, 2, 3, 4
 
 
 class Rules(NamedTuple):
@@ -89,7 +90,6 @@ def batch(
     return Batch(parents, child_start, active, start, answers, rules)
 
 
-@compiled
 def problem_of(p: int, batch: Batch) -> Problem:
     """Return the problem of parent p, with all its queries."""
     rules, active = batch.rules, batch.active
@@ -98,32 +98,48 @@ def problem_of(p: int, batch: Batch) -> Problem:
     cells = batch.parents.cell[begin:end]
     first, last = batch.child_start[p], batch.child_start[p + 1]
     at = (p - active.first) * queries
-    base = active.start[at]
-    rows = active.start[at + queries] - base
-    row_of = np.empty((queries, cells.size), dtype=np.int32)
-    query_of = np.empty(rows, dtype=np.int32)
-    for q in range(queries):
-        inside = active.row[active.start[at + q] : active.start[at + q + 1]]
-        offset = active.start[at + q] - base
-        query_of[offset : offset + inside.size] = q
-        for j in range(cells.size):
-            row_of[q, j] = offset + np.searchsorted(inside, rules.row_of[q, cells[j]])
+    start = active.start[at : at + queries + 1]
+    row_of, query_of = local_rows(start, active.row, rules.row_of, cells)
     where = batch.answer_start[p - active.first]
-    answers = batch.answers[where : where + rows * (last - first)].reshape(rows, last - first)
-    group_of = np.empty(cells.size, dtype=np.int32)
-    for j in range(cells.size):
-        group_of[j] = rules.group_of[cells[j]]
+    shape = query_of.size, last - first
     return Problem(
         row_of,
         query_of,
-        answers,
+        batch.answers[where : where + shape[0] * shape[1]].reshape(shape),
         rules.weights[:, first:last].copy(),
         batch.parents.counted[begin:end],
-        group_of,
+        rules.group_of[cells],
         rules.lower[:, first:last].copy(),
         rules.allowed[:, first:last].copy(),
         rules.totals[first:last].copy(),
     )
+
+
+@compiled
+def local_rows(
+    start: Integers, row: Numbers, row_of: Numbers, cells: Numbers
+) -> tuple[Numbers, Numbers]:
+    """Give the rows row[start[q]:start[q + 1]] of all queries numbers from 0 on.
+
+    Returns the number of the row that counts each cell, by query, and the query of each row.
+    """
+    queries = row_of.shape[0]
+    local = np.empty((queries, cells.size), dtype=np.int32)
+    query_of = np.empty(start[queries] - start[0], dtype=np.int32)
+    for q in range(queries):
+        for r in range(start[q], start[q + 1]):
+            query_of[r - start[0]] = q
+        for j in range(cells.size):
+            wanted = row_of[q, cells[j]]
+            low, high = start[q], start[q + 1]
+            while low < high:
+                middle = (low + high) >> 1
+                if row[middle] < wanted:
+                    low = middle + 1
+                else:
+                    high = middle
+            local[q, j] = low - start[0]
+    return local, query_of
 
 
 def without_total(problem: Problem) -> Problem:
@@ -242,6 +258,9 @@ def _solve_parent(p: int, batch: Batch, solved: Solved, threads: int) -> None:
     solved.counts[solved.start[k] : solved.start[k + 1]] = counts.ravel()
     if wrong == IMPOSSIBLE:
         solved.status[k] = NOT_ROUNDED
+    elif wrong == LOOSE and not rules.deployed:
+        # Our way promises every query of the tree within one; the deployed way does not.
+        solved.status[k] = LOOSELY_ROUNDED
 
 
 def _pieces(parents: Integers, size: Integers, wanted: int) -> list[Integers]:
@@ -254,36 +273,39 @@ def _pieces(parents: Integers, size: Integers, wanted: int) -> list[Integers]:
 
 def gather(batch: Batch, solved: Solved) -> tuple[Integers, Numbers, Integers]:
     """Return number of cells per child, and cells and counts of all children, one by one."""
-    return _gather(batch, solved.start, solved.counts)
+    low, high = batch.active.first, batch.active.last
+    child_start, parents = batch.child_start[low : high + 1], batch.parents
+    start = parents.start[low : high + 1]
+    only = np.diff(child_start) == 1
+    room = int(np.diff(start)[only].sum()) + int(np.count_nonzero(solved.counts > 0))
+    cell, count = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int64)
+    filled = np.zeros(child_start[-1] - child_start[0], dtype=np.int64)
+    _gather(
+        start, parents.cell, parents.counted, child_start, solved.start, solved.counts,
+        filled, cell, count,
+    )  # fmt: skip
+    return filled, cell, count
 
 
 @compiled
-def _gather(batch: Batch, out_start: Integers, out: Integers) -> tuple[Integers, Numbers, Integers]:
-    low, high = batch.active.first, batch.active.last
-    first = batch.child_start[low]
-    filled = np.zeros(batch.child_start[high] - first, dtype=np.int64)
-    room = 0
-    for p in range(low, high):
-        if batch.child_start[p + 1] - batch.child_start[p] == 1:
-            room += batch.parents.start[p + 1] - batch.parents.start[p]
-    for k in range(out.size):
-        room += out[k] > 0
-    cell = np.empty(room, dtype=np.int32)
-    count = np.empty(room, dtype=np.int64)
+def _gather(
+    start: Integers, cells: Numbers, counted: Integers, child_start: Integers,
+    out_start: Integers, out: Integers, filled: Integers, cell: Numbers, count: Integers,
+) -> None:  # fmt: skip
+    """Write what `gather` returns, for the parents whose cells begin at `start`."""
     size = 0
-    for p in range(low, high):
-        begin, end = batch.parents.start[p], batch.parents.start[p + 1]
-        children = batch.child_start[p + 1] - batch.child_start[p]
+    for p in range(start.size - 1):
+        begin, end = start[p], start[p + 1]
+        children = child_start[p + 1] - child_start[p]
         for c in range(children):
             before = size
             for j in range(end - begin):
                 if children == 1:
-                    value = batch.parents.counted[begin + j]
+                    value = counted[begin + j]
                 else:
-                    value = out[out_start[p - low] + j * children + c]
+                    value = out[out_start[p] + j * children + c]
                 if value > 0:
-                    cell[size] = batch.parents.cell[begin + j]
+                    cell[size] = cells[begin + j]
                     count[size] = value
                     size += 1
-            filled[batch.child_start[p] + c - first] = size - before
-    return filled, cell, count
+            filled[child_start[p] + c - child_start[0]] = size - before

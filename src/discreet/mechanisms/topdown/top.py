@@ -7,13 +7,23 @@ from collections.abc import Callable
 import numpy as np
 
 from discreet.mechanisms.topdown.active import Estimate, Integers, Numbers
-from discreet.mechanisms.topdown.constraints import Bounds, Held, Impossible
+from discreet.mechanisms.topdown.constraints import Bounds, Held
 from discreet.mechanisms.topdown.design import Design, Query
 from discreet.mechanisms.topdown.estimate import check_estimate
+from discreet.mechanisms.topdown.failure import failure
 from discreet.mechanisms.topdown.held import equalities, solve_one
 from discreet.mechanisms.topdown.root import solve_root
-from discreet.mechanisms.topdown.rounding import IMPOSSIBLE, round_root
-from discreet.mechanisms.topdown.solve import OK, Problem, Rules, tree_of, way_of_rounding
+from discreet.mechanisms.topdown.rounding import IMPOSSIBLE, LOOSE, OURS, round_root
+from discreet.mechanisms.topdown.solve import (
+    INFEASIBLE,
+    LOOSELY_ROUNDED,
+    NOT_ROUNDED,
+    OK,
+    Problem,
+    Rules,
+    tree_of,
+    way_of_rounding,
+)
 
 
 def estimate_root(design: Design, bounds: Bounds, answers: Callable[[Query], Integers]) -> Estimate:
@@ -27,13 +37,11 @@ def estimate_root(design: Design, bounds: Bounds, answers: Callable[[Query], Int
     for node in range(design.spine.size(0)):
         allowed = rules.allowed[:, node] > 0
         inside = np.flatnonzero(~design.histogram.zeros & allowed[rules.group_of]).astype(np.int32)
-        problem = _problem(rules, node, inside, dense)
-        told = _counts(problem, rules, tree_of(rules.tree, inside), inside, node, bounds.held[0])
-        if told is None:
-            raise Impossible(
-                f"topdown, {design.strategy.name}, {design.spine.levels[0]}: no whole counts of "
-                f"area {node + 1} satisfy all constraints."
-            )
+        problem = root_problem(rules, node, inside, dense)
+        tree, held = tree_of(rules.tree, inside), bounds.held[0]
+        told, status, failed = _counts(problem, rules, tree, inside, node, held)
+        if status != OK:
+            raise failure(design, 0, bounds, status, node, above=False, held=failed)
         kept = told > 0
         cells.append(inside[kept])
         counts.append(told[kept])
@@ -43,7 +51,7 @@ def estimate_root(design: Design, bounds: Bounds, answers: Callable[[Query], Int
     return made
 
 
-def _problem(rules: Rules, node: int, inside: Numbers, dense: list[Integers]) -> Problem:
+def root_problem(rules: Rules, node: int, inside: Numbers, dense: list[Integers]) -> Problem:
     """Return the problem of one area: one child, and sums of cells that nothing fixes (-1)."""
     row_of, query_of, told, offset = [], [], [], 0
     for q, values in enumerate(dense):
@@ -68,15 +76,16 @@ def _problem(rules: Rules, node: int, inside: Numbers, dense: list[Integers]) ->
 
 def _counts(
     problem: Problem, rules: Rules, tree: Numbers, inside: Numbers, node: int, held: list[Held]
-) -> Integers | None:
-    """Return whole counts of one area in the cells `inside`, or nothing if there are none."""
+) -> tuple[Integers, int, str]:
+    """Return whole counts of one area in the cells `inside`, how it ended, and what failed."""
     mode, total = way_of_rounding(rules), float(problem.totals[0])
+    none = np.zeros(inside.size, dtype=np.int64)
     if held:
         kept = equalities(held, inside, node, 1)
         if isinstance(kept, str):
-            return None
+            return none, INFEASIBLE, kept
         table, status = solve_one(problem, problem, tree, kept, mode)
-        return table[:, 0] if status == OK else None
+        return table[:, 0], status, "" if status == OK else " or ".join(one.name for one in held)
     x = solve_root(
         problem.row_of,
         problem.query_of,
@@ -88,8 +97,10 @@ def _counts(
         total,
     )
     if np.isnan(x).any():
-        return None
+        return none, INFEASIBLE, ""
     counts, wrong = round_root(
         x, tree, problem.lower, problem.allowed, problem.group_of, total, mode
     )
-    return None if wrong == IMPOSSIBLE else counts
+    if wrong == LOOSE and mode == OURS:
+        return counts, LOOSELY_ROUNDED, ""
+    return counts, NOT_ROUNDED if wrong == IMPOSSIBLE else OK, ""

@@ -47,7 +47,9 @@ def solve_totals(
         return totals
     split, status = split_groups(spare, allowed, goal, weights, limit)
     if status == SOLVED:
-        finish(split, goal, weights, limit, totals)
+        label = np.arange(split.shape[0])
+        connect(split, label)
+        finish(split, label, goal, weights, limit, totals)
         totals += least
     return totals
 
@@ -73,10 +75,12 @@ def split_groups(
 
 
 @compiled
-def connect(split: Floats) -> Integers:
-    """Return for each group the first of the set it is in: groups linked by shared children."""
+def connect(split: Floats, label: Integers) -> None:
+    """Label each group by the first of the set it is in: groups linked by shared children.
+
+    At first each is labelled by itself.
+    """
     groups, children = split.shape
-    label = np.arange(groups)
     for c in range(children):
         first = -1
         for g in range(groups):
@@ -90,14 +94,19 @@ def connect(split: Floats) -> Integers:
                     if label[other] == old:
                         label[other] = new
                 first = new
-    return label
 
 
 @compiled
-def finish(split: Floats, goal: Floats, weights: Floats, limit: Floats, totals: Floats) -> None:
+def finish(
+    split: Floats,
+    label: Integers,
+    goal: Floats,
+    weights: Floats,
+    limit: Floats,
+    totals: Floats,
+) -> None:
     """Write the exact totals that belong to a split, or the split's own if they disagree."""
     groups, children = split.shape
-    label = connect(split)
     home = np.full(children, -1)
     rest, variance = np.zeros(groups + 1), np.zeros(groups + 1)
     for c in range(children):

@@ -13,7 +13,7 @@ cost and limits are added to the arc. Thus a child has fewer nodes than leaves.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,11 @@ from discreet.mechanisms.topdown.flow import (
 #: squares (1e-7), so that fractions which are equal but for that error mostly tie exactly.
 ONE = 2**20
 
-#: Cost of a unit outside the two neighbouring whole numbers, where that is let happen at all.
+#: Cost of a unit outside the two neighbouring whole numbers, in ours.
 OUTSIDE = 2**8 * ONE
+
+#: The whole number below a leaf. A plain 0 would be a type of its own, and be compiled for too.
+EVEN: Any = np.int64(0)
 
 # Two more columns of an arc while the network is made: its slope for weight 1, and the arc that
 # entered the same node before it.
@@ -64,7 +67,8 @@ class Rules(NamedTuple):
 
     `needed` are units still missing to the lower bound of a group, `exact` those still missing
     to a child's total (NaN: free), `weight` what a level counts, `leaf_weight` what a cell
-    counts. `shift` leaves room below the costs for `tie`.
+    counts. `shift` leaves room below the costs for `tie`; `outer` is the cost of a unit outside
+    the two neighbouring whole numbers, where that is let happen at all.
     """
 
     tree: Int32s
@@ -75,6 +79,7 @@ class Rules(NamedTuple):
     weight: Int64s
     leaf_weight: int
     shift: int
+    outer: int
     deployed: bool
     wide: bool
 
@@ -93,23 +98,19 @@ class Making(NamedTuple):
 
 
 @compiled
-def classes(numbers: Int32s) -> int:
-    """Return how many classes there can be: one more than the highest number."""
-    highest = 0
-    for j in range(numbers.size):
-        highest = max(highest, int(numbers[j]))
-    return highest + 1
+def order_of_tree(tree: Int32s, classes: int) -> Int64s:
+    """Return the cells ordered so that each class of each level is contiguous.
 
-
-@compiled
-def order_of_tree(tree: Int32s) -> Int64s:
-    """Return the cells ordered so that each class of each level is contiguous."""
+    Numbers of classes are below `classes`.
+    """
     levels, cells = tree.shape
-    order, other = np.zeros(cells, np.int64), np.zeros(cells, np.int64)
+    order, other = np.empty(cells, np.int64), np.empty(cells, np.int64)
+    place = np.empty(classes + 1, np.int64)
     for j in range(cells):
         order[j] = j
     for level in range(levels - 1, -1, -1):
-        place = np.zeros(classes(tree[level]) + 1, np.int64)
+        for i in range(place.size):
+            place[i] = 0
         for j in range(cells):
             place[tree[level, j] + 1] += 1
         for i in range(1, place.size):
@@ -123,17 +124,20 @@ def order_of_tree(tree: Int32s) -> Int64s:
 
 
 @compiled
-def level_of_groups(tree: Int32s, group_of: Int32s) -> int:
+def level_of_groups(tree: Int32s, group_of: Int32s, classes: int, groups: int) -> int:
     """Return the level whose classes are exactly the groups, or -1."""
+    group_in, row_in = np.empty(classes, np.int64), np.empty(groups, np.int64)
     for level in range(tree.shape[0]):
-        group_in = np.zeros(classes(tree[level]), np.int64)
-        row_in = np.zeros(classes(group_of), np.int64)
+        for row in range(classes):
+            group_in[row] = -1
+        for group in range(groups):
+            row_in[group] = -1
         same = True
         for j in range(tree.shape[1]):
             row, group = tree[level, j], group_of[j]
-            if group_in[row] == 0 and row_in[group] == 0:
-                group_in[row], row_in[group] = group + 1, row + 1
-            same = same and group_in[row] == group + 1 and row_in[group] == row + 1
+            if group_in[row] < 0 and row_in[group] < 0:
+                group_in[row], row_in[group] = group, row
+            same = same and group_in[row] == group and row_in[group] == row
         if same:
             return level
     return -1
@@ -150,23 +154,6 @@ def slope(above: int, base: int, rules: Rules) -> int:
         return (ONE - 2 * above) << rules.shift
     up = 2 * above > ONE or (2 * above == ONE and (base & 1) == 1)
     return (-1 if up else 1) << rules.shift
-
-
-@compiled
-def outer_slope(rules: Rules) -> int:
-    """Return the cost of a unit outside the two neighbouring whole numbers."""
-    return (1 if rules.deployed else OUTSIDE) << rules.shift
-
-
-@compiled
-def set_leaf(making: Making, a: int, tail: int, leaves: Leaves, rules: Rules) -> None:
-    """Make arc `a` the leaf of that number: raised by one or not."""
-    arcs = making.arcs
-    above = min(int(np.rint(leaves.fraction[a] * ONE)), ONE)
-    arcs[a, UNIT] = slope(above, 0, rules)
-    arcs[a, TAIL], arcs[a, LOW], arcs[a, HIGH], arcs[a, BASE] = tail, 0, 1, 0
-    arcs[a, MIDDLE] = rules.leaf_weight * arcs[a, UNIT] + leaves.tie[a]
-    arcs[a, OUTER] = rules.leaf_weight * outer_slope(rules)
 
 
 @compiled
@@ -191,24 +178,6 @@ def set_node(making: Making, level: int, most: int, rules: Rules) -> int:
 
 
 @compiled
-def close(making: Making, level: int, c: int, most: int, rules: Rules) -> int:
-    """Finish the open node of a level; return the arc that carries its flow upwards."""
-    arcs = making.arcs
-    a = int(making.open[level, LAST])
-    if making.open[level, ENTERING] > 1:
-        a = set_node(making, level, most, rules)
-    arcs[a, MIDDLE] += rules.weight[level] * arcs[a, UNIT]
-    arcs[a, OUTER] += rules.weight[level] * outer_slope(rules)
-    if level == rules.group_level:
-        needed = rules.needed[rules.group_of[making.open[level, CELL]], c]
-        arcs[a, LOW] = max(arcs[a, LOW], needed)
-    if level == 0 and not np.isnan(rules.exact[c]):
-        arcs[a, LOW] = max(arcs[a, LOW], np.int64(rules.exact[c]))
-        arcs[a, HIGH] = min(arcs[a, HIGH], np.int64(rules.exact[c]))
-    return a
-
-
-@compiled
 def enter(making: Making, level: int, a: int, total: float, cell: int) -> None:
     """Let arc `a`, which carries fractions of sum `total`, enter the open node of a level."""
     making.arcs[a, LINK] = making.open[level, LAST]
@@ -219,34 +188,40 @@ def enter(making: Making, level: int, a: int, total: float, cell: int) -> None:
 
 
 @compiled
+def set_leaf(making: Making, a: int, tail: int, leaves: Leaves, rules: Rules) -> None:
+    """Make arc `a` the leaf of that number: raised by one or not."""
+    arcs = making.arcs
+    above = min(int(np.rint(leaves.fraction[a] * ONE)), ONE)
+    arcs[a, UNIT] = slope(above, EVEN, rules)
+    arcs[a, TAIL], arcs[a, LOW], arcs[a, HIGH], arcs[a, BASE] = tail, 0, 1, 0
+    arcs[a, MIDDLE] = rules.leaf_weight * arcs[a, UNIT] + leaves.tie[a]
+    arcs[a, OUTER] = rules.leaf_weight * rules.outer
+
+
+@compiled
 def close_down_to(making: Making, keep: int, c: int, most: int, rules: Rules) -> None:
-    """Close the open nodes below the first `keep` levels, the finest first."""
-    levels, ground = rules.tree.shape
+    """Close the open nodes below the first `keep` levels, the finest first.
+
+    What enters a node goes on along one arc: that of the node, or the only one that enters.
+    """
+    arcs, levels = making.arcs, rules.tree.shape[0]
     for level in range(levels - 1, keep - 1, -1):
-        a = close(making, level, c, most, rules)
+        a = making.open[level, LAST]
+        if making.open[level, ENTERING] > 1:
+            a = set_node(making, level, most, rules)
+        arcs[a, MIDDLE] += rules.weight[level] * arcs[a, UNIT]
+        arcs[a, OUTER] += rules.weight[level] * rules.outer
+        cell = making.open[level, CELL]
+        if level == rules.group_level:
+            arcs[a, LOW] = max(arcs[a, LOW], rules.needed[rules.group_of[cell], c])
         if level > 0:
-            enter(making, level - 1, a, making.total[level], making.open[level, CELL])
+            enter(making, level - 1, a, making.total[level], cell)
         else:
-            making.arcs[a, HEAD] = ground
+            arcs[a, HEAD] = rules.tree.shape[1]
+            if not np.isnan(rules.exact[c]):
+                arcs[a, LOW] = max(arcs[a, LOW], np.int64(rules.exact[c]))
+                arcs[a, HIGH] = min(arcs[a, HIGH], np.int64(rules.exact[c]))
         making.open[level, LAST], making.open[level, ENTERING], making.total[level] = -1, 0, 0.0
-
-
-@compiled
-def common_levels(tree: Int32s, one: int, other: int) -> int:
-    """Return how many levels, from the total, two cells share a class."""
-    level = 1
-    while level < tree.shape[0] and tree[level, one] == tree[level, other]:
-        level += 1
-    return level
-
-
-@compiled
-def nothing_made(leaves: int, cells: int, levels: int) -> Making:
-    """Return room for a network of so many leaves, none of them set."""
-    made, nodes = np.zeros(2, np.int64), np.zeros((levels, 3), np.int64)
-    made[ARCS], made[NODES] = leaves, cells + 1
-    nodes[:, LAST] = -1
-    return Making(np.zeros((2 * leaves, 10), np.int64), made, nodes, np.zeros(levels))
 
 
 @compiled
@@ -256,16 +231,23 @@ def network(leaves: Leaves, rules: Rules, rooted: bool) -> tuple[Int64s, int]:
     Nodes are the cells, the ground, and then those of the trees. With `rooted` no cell has a
     given sum: every leaf then leaves the ground itself.
     """
-    levels, cells = rules.tree.shape
-    making = nothing_made(leaves.cell.size, cells, levels)
+    tree, size = rules.tree, leaves.cell.size
+    levels, cells = tree.shape
+    arcs = np.zeros((2 * size, 10), np.int64)
+    making = Making(arcs, np.zeros(2, np.int64), np.zeros((levels, 3), np.int64), np.zeros(levels))
+    making.made[ARCS], making.made[NODES] = size, cells + 1
+    for level in range(levels):
+        making.open[level, LAST] = -1
     for c in range(leaves.start.size - 1):
         begin, end = leaves.start[c], leaves.start[c + 1]
         for a in range(begin, end):
-            j = leaves.cell[a]
+            j = int(leaves.cell[a])
             set_leaf(making, a, cells if rooted else j, leaves, rules)
             enter(making, levels - 1, a, leaves.fraction[a], j)
-            keep = 0
+            keep = 0  # levels, from the total, at which the next leaf enters the same node
             if a + 1 < end:
-                keep = common_levels(rules.tree, j, leaves.cell[a + 1])
+                keep = 1
+                while keep < levels and tree[keep, j] == tree[keep, leaves.cell[a + 1]]:
+                    keep += 1
             close_down_to(making, keep, c, end - begin, rules)
-    return making.arcs[: making.made[ARCS]], making.made[NODES]
+    return arcs[: making.made[ARCS]], making.made[NODES]

@@ -15,7 +15,7 @@ from discreet.products.pl94.shells import (
     ShellCell,
     shell_of,
 )
-from discreet.products.pl94.tables import tables, write_tables
+from discreet.products.pl94.tables import countable, tables, write_tables
 
 __all__ = [
     "AXES",
@@ -26,6 +26,7 @@ __all__ = [
     "Shell",
     "ShellCell",
     "block_counts",
+    "countable",
     "shell_of",
     "tables",
     "write_mdf",

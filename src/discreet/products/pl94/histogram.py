@@ -86,24 +86,29 @@ def _codes(engine: Engine, places: Frame, level: str) -> NDArray[Any]:
     return engine.to_numpy(inside.sort(level))[level]
 
 
-def _persons(census: Census) -> Frame:
-    """Return block and place of every person."""
+def person_records(census: Census) -> Frame:
+    """Return block and categories (AXES) of every person, from either layout of records."""
     block, schema = census.schema.block, census.schema
     quarters = "hhgq" if schema.home("hhgq", "persons") else "gq_major"
     columns = [quarters, *(name for name in AXES if name != "hhgq")]
     for name in columns:
         if schema.home(name, "persons") is None:
             raise BadInput(
-                f"the tables of Public Law 94-171 need the column '{name}' of persons, and "
+                f"the products of Public Law 94-171 need the column '{name}' of persons, and "
                 f"schema {schema.name} has none. Use a census of the profile us-decennial or pl94."
             )
     rows = census.frame("persons", [block, *columns])
     if quarters == "gq_major":
         rows = rows.with_columns(hhgq=nw.col("gq_major").fill_null(HOUSEHOLD))
+    return rows.select(block, *AXES)
+
+
+def _persons(census: Census) -> Frame:
+    """Return block and place of every person."""
     place: nw.Expr = nw.lit(0, dtype=nw.Int32)
     for name, size in zip(AXES, SHAPE, strict=True):
         place = place * size + _numbered(name, AXES[name])
-    return rows.select(block, place=place)
+    return person_records(census).select(census.schema.block, place=place)
 
 
 def _units(census: Census) -> Frame:

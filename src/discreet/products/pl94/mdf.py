@@ -1,7 +1,8 @@
 """Write protected records in the layouts of the 2020 microdata detail files (PL94).
 
 Two files with a header line and fields between bars, sorted by geography: one of persons,
-one of units. The codes are those of the published layouts.
+one of units; records without persons or units have one of the two. The codes are those of
+the published layouts.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from discreet.census import Census
 from discreet.engine import Frame
 from discreet.errors import BadInput
 from discreet.files import atomic_folder
+from discreet.products.pl94.histogram import person_records
 from discreet.products.pl94.shells import AXES
 
 #: The build of the layouts that the published files name.
@@ -55,17 +57,26 @@ UNITS = {
 }
 
 
-def write_mdf(census: Census, folder: Path) -> None:
-    """Write microdata of the profile `pl94` as the files MDF_PER and MDF_UNIT."""
-    if census.schema.name != "pl94":
+def write_mdf(census: Census, folder: Path, *, private: bool = False) -> None:
+    """Write records of the US layout as the files MDF_PER and MDF_UNIT.
+
+    Records of confidential data are readable by their owner only, as are those called
+    `private`.
+    """
+    if census.schema.block != "block":
         raise BadInput(
-            f"this layout is for microdata of the profile pl94, not of {census.schema.name}."
+            f"detail files are of blocks of the United States, and schema {census.schema.name} has "
+            f"none. Use records of the profile us-decennial or pl94."
         )
-    persons = census.frame("persons", ["block", *AXES]).sort("block", *AXES)
-    units = census.frame("units", ["block", "kind"]).sort("block", "kind")
-    with atomic_folder(folder, 0o700 if census.origin == "supplied" else 0o755) as inside:
-        _write(census, persons, PERSONS, inside / PERSONS_FILE)
-        _write(census, units, UNITS, inside / UNITS_FILE)
+    found = {}
+    if census.persons is not None:
+        found[PERSONS_FILE] = PERSONS, person_records(census).sort("block", *AXES)
+    if census.units is not None:
+        found[UNITS_FILE] = UNITS, census.frame("units", ["block", "kind"]).sort("block", "kind")
+    private = private or census.origin == "supplied"
+    with atomic_folder(folder, 0o700 if private else 0o755) as inside:
+        for name, (fields, rows) in found.items():
+            _write(census, rows, fields, inside / name)
 
 
 def _write(census: Census, rows: Frame, fields: Mapping[str, str], path: Path) -> None:

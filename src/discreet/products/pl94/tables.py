@@ -33,22 +33,31 @@ def tables(census: Census, table: str, level: str) -> Frame:
     return census.engine.from_numpy(_table(counted, shell, level))
 
 
+def countable(census: Census) -> list[str]:
+    """Return the tables whose records a census has: without units there is no H1."""
+    return [name for name, shell in SHELLS.items() if getattr(census, shell.counts) is not None]
+
+
 def write_tables(
     census: Census,
     folder: Path,
     levels: Sequence[str] | None = None,
-    names: Sequence[str] = tuple(SHELLS),
+    names: Sequence[str] | None = None,
+    *,
+    private: bool = False,
 ) -> None:
     """Write tables as `folder`/level/table.parquet, and what their columns mean as cells.csv.
 
-    `levels` are kinds of areas, on the spine or not; None takes all the geography has.
-    Tables of confidential data are exact counts, readable by their owner only.
+    `levels` are kinds of areas, on the spine or not; None takes all the geography has, as
+    None for `names` takes all tables that can be counted. Tables of confidential data are
+    exact counts, readable by their owner only, as are those called `private`.
     """
-    shells = [shell_of(name) for name in names]
+    shells = [shell_of(name) for name in (countable(census) if names is None else names)]
     present = census.geography.collect_schema().names()
     chosen = levels or [name for name in census.schema.area_names if name in present]
     counted = block_counts(census, chosen)
-    with atomic_folder(folder, 0o700 if census.origin == "supplied" else 0o755) as inside:
+    private = private or census.origin == "supplied"
+    with atomic_folder(folder, 0o700 if private else 0o755) as inside:
         for level in chosen:
             for shell in shells:
                 with census.engine.lend(_table(counted, shell, level)) as frame:

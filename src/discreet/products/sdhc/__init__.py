@@ -5,9 +5,9 @@ from noisy counts.
 """
 
 from discreet.products.sdhc import estimates
+from discreet.products.sdhc.codebook import codebook
 from discreet.products.sdhc.counts import cells_of, check_cells, count_tables, counts_of, labels
 from discreet.products.sdhc.groups import (
-    ITERATION_TITLES,
     ITERATIONS,
     LEVELS,
     NATION,
@@ -35,7 +35,6 @@ from discreet.products.sdhc.tally import Tally, tally_census
 __all__ = [
     "DERIVED",
     "ITERATIONS",
-    "ITERATION_TITLES",
     "LEVELS",
     "NATION",
     "PERSON_COLUMNS",
@@ -53,6 +52,7 @@ __all__ = [
     "cell_column",
     "cells_of",
     "check_cells",
+    "codebook",
     "count_tables",
     "counts_of",
     "estimates",

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from discreet.census import Census
 from discreet.engine import Engine, Frame
 from discreet.errors import BadInput
+from discreet.products.sdhc.groups import PUERTO_RICO, STATES
 from discreet.products.sdhc.recode import PERSON_KINDS, UNIT_KINDS, Numbers
 from discreet.products.sdhc.shells import HOUSEHOLDER, SHELLS, UNDER_18
 from discreet.products.sdhc.truncate import Cut, large_units, left_out
@@ -80,6 +81,12 @@ def tally_census(census: Census, thresholds: Mapping[str, int], states: Sequence
 
 def _check_states(census: Census, states: Sequence[str]) -> None:
     known = {row[0] for row in census.engine.rows(census.geography.select("state").unique())}
+    strange = known - {*STATES, PUERTO_RICO}
+    if strange:  # dropping their units would be dropping them silently
+        raise BadInput(
+            f"geography: {len(strange)} codes of states are none of a state, of DC or of Puerto "
+            f"Rico. {MEND}"
+        )
     lost = [state for state in states if state not in known]
     if lost:
         raise BadInput(

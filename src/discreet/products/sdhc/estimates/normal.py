@@ -118,12 +118,3 @@ def excess_quantile(a: float, p: float) -> float:
         if abs(step) <= 1e-15 * (1.0 + abs(x)):
             break
     return max(x - a, 0.0)
-
-
-@compiled
-def log_upper_tails(x: Floats) -> Floats:
-    """Return log(1 - Phi) of every entry."""
-    found = np.empty(x.size)
-    for i in range(x.size):
-        found[i] = log_upper_tail(x[i])
-    return found

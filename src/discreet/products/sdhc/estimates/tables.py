@@ -1,9 +1,10 @@
 """Estimates for all tables of a release, from the released noisy numbers alone.
 
 What is consistent: a total or subtotal is the sum of the published estimates of its cells,
-and of PH1 and PH5 the mean of all ages is the sum of the other two. Nothing else is: states
-do not add up to the nation, groups not to everybody, and the average of all of PH8 is not
-tied to those of owners and renters.
+and of PH1 and PH5 the mean of all ages is the sum of the other two to one part in a million,
+the tolerance of the three integrals. Nothing else is: states do not add up to the nation,
+groups not to everybody, and the average of all of PH8 is not tied to those of owners and
+renters.
 """
 
 from __future__ import annotations
