@@ -212,15 +212,14 @@ def read_households(
 def _coded(engine: Engine, rows: Frame, names: Sequence[str]) -> Frame:
     """Return `unit_id, place` and the named columns as whole numbers."""
     types = rows.collect_schema()
-    for name in names:
-        if types[name].is_integer():
-            rows = rows.with_columns(nw.col(name).fill_null(MISSING))
-            continue
+    numbers = [name for name in names if types[name].is_integer()]
+    for name in (name for name in names if name not in numbers):
         rows = engine.fingerprint(rows, [name], "text")
         values = rows.select("text").unique()
-        numbers = engine.materialise(engine.number_rows(values, ["text"], "number"))
-        rows = rows.join(numbers, on="text", how="inner").drop("text", name)
+        coded = engine.materialise(engine.number_rows(values, ["text"], "number"))
+        rows = rows.join(coded, on="text", how="inner").drop("text", name)
         rows = rows.rename({"number": name})
+    rows = rows.with_columns(*(nw.col(name).fill_null(MISSING) for name in numbers))
     return rows.select("unit_id", "place", *names)
 
 
