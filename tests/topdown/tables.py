@@ -1,11 +1,25 @@
-"""Made-up fractional tables that are feasible by construction: averages of whole tables."""
+"""Made-up fractional tables that are feasible by construction: averages of whole tables.
+
+And the oracles they are rounded against: the relaxed program, and the cost by its definition.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from discreet.mechanisms.topdown.rounding import OURS
-from discreet.mechanisms.topdown.rounding_cost import Table
+from discreet.mechanisms.topdown.flow import Int64s
+from discreet.mechanisms.topdown.general_rounding import built, no_rows, solve
+from discreet.mechanisms.topdown.rounding import OURS, weights_of
+from discreet.mechanisms.topdown.rounding_cost import (
+    Table,
+    Terms,
+    classes_of,
+    lowered,
+    terms_of,
+)
+
+#: Whole values in a solution may be off by so much.
+NEARLY_WHOLE = 1e-6
 
 SHAPE = (3, 2, 2, 5)
 
@@ -58,3 +72,35 @@ def moved(first, may, rng, exact):
                 table[other, there] -= 1
                 table[other, here] += 1
     return table
+
+
+def relaxed_rounding(table: Table) -> tuple[Int64s, bool]:
+    """Return the optimum of the relaxed program without rows of one's own, and if it was whole."""
+    builder = built(table, no_rows(), loose=False)
+    solution = solve(builder.model(), whole=False)
+    if solution is None:
+        return builder.whole, False
+    off = np.abs(solution - np.rint(solution)).max(initial=0.0)
+    return builder.result(solution), bool(off < NEARLY_WHOLE)
+
+
+def cost_of(table: Table, result: Int64s) -> int:
+    """Return the exact cost of a whole table, counted from all whole parts left as they are."""
+    whole, fractions, _ = lowered(table)
+    raised = result - whole
+    weights = weights_of(table.mode, *table.tree.shape[::-1])
+    found = _cost(
+        terms_of(fractions.ravel(), 1 if table.mode == OURS else 2, table.mode, 0), raised.ravel()
+    )
+    for level, weight in enumerate(weights):
+        nodes, many = classes_of(table, level)
+        totals = np.bincount(nodes.ravel(), fractions.ravel(), many).astype(np.float64)
+        sums = np.bincount(nodes.ravel(), raised.ravel(), many).astype(np.int64)
+        found += _cost(terms_of(totals, int(weight), table.mode), sums)
+    return found
+
+
+def _cost(terms: Terms, values: Int64s) -> int:
+    above = values - terms.base
+    middle = np.where(above >= 1, terms.slope, 0).sum()
+    return int(middle + terms.outer * (np.maximum(above - 1, 0) + np.maximum(-above, 0)).sum())

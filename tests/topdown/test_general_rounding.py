@@ -11,8 +11,8 @@ from discreet.mechanisms.topdown.general_rounding import (
     round_with_rows,
 )
 from discreet.mechanisms.topdown.rounding import DONE, IMPOSSIBLE, LOOSE, OURS, round_children
-from discreet.mechanisms.topdown.rounding_cost import Table, cost_of
-from topdown.tables import make_table
+from discreet.mechanisms.topdown.rounding_cost import Table
+from topdown.tables import cost_of, make_table
 
 
 def one_row(places, low, high):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from discreet.mechanisms.topdown.general_rounding import relaxed_rounding
 from discreet.mechanisms.topdown.rounding import (
     DEPLOYED,
     DEPLOYED_TOGETHER,
@@ -15,8 +14,8 @@ from discreet.mechanisms.topdown.rounding import (
     round_children,
     round_root,
 )
-from discreet.mechanisms.topdown.rounding_cost import Table, cost_of
-from topdown.tables import make_table
+from discreet.mechanisms.topdown.rounding_cost import Table
+from topdown.tables import cost_of, make_table, relaxed_rounding
 
 MODES = (OURS, DEPLOYED, DEPLOYED_TOGETHER)
 

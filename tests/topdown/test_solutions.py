@@ -17,7 +17,6 @@ from discreet.mechanisms.topdown.design import Design
 from discreet.mechanisms.topdown.drawing import Drawing
 from discreet.mechanisms.topdown.estimate import parts, read_estimate
 from discreet.mechanisms.topdown.general import solve_general
-from discreet.mechanisms.topdown.general_rounding import relaxed_rounding
 from discreet.mechanisms.topdown.least_squares import SOLVED, solve
 from discreet.mechanisms.topdown.measurement_reader import Measurements
 from discreet.mechanisms.topdown.root import solve_root
@@ -28,7 +27,7 @@ from discreet.mechanisms.topdown.rounding import (
     OURS,
     round_children,
 )
-from discreet.mechanisms.topdown.rounding_cost import Table, cost_of
+from discreet.mechanisms.topdown.rounding_cost import Table
 from discreet.mechanisms.topdown.solve import (
     TOLERANCE,
     Problem,
@@ -42,6 +41,7 @@ from discreet.mechanisms.topdown.top import root_problem
 from discreet.noise import trial
 from discreet.simulate import simulate
 from topdown.runs import drawn, topdown
+from topdown.tables import cost_of, relaxed_rounding
 
 PRODUCTION = {
     "persons": "pl94-us-persons-2020",

@@ -124,8 +124,6 @@ class Engine:
             f"delim = {_text(separator)}, quote = '\"', escape = '\"', nullstr = '', "
             f"strict_mode = true, null_padding = false, columns = {{{columns}}})"
         )
-        if row is not None:
-            query = f"select row_number() over () as {_quoted(row)}, * from ({query})"
         name = next(self._names)
         try:
             self._connection.execute(f"create temp table {name} as {query}")
@@ -137,7 +135,11 @@ class Engine:
                 "Mend the row or export the file again.",
                 int(found.group(1)) - 1 if found and int(found.group(1)) > 1 else None,
             ) from None
-        return self._frame(self._connection.table(name))
+        if row is None:
+            return self._frame(self._connection.table(name))
+        # The engine keeps the order of the file, and numbers the rows it stores from 0.
+        numbered = f"select rowid + 1 as {_quoted(row)}, * from {name}"
+        return self._frame(self._connection.sql(numbered))
 
     def from_numpy(self, columns: Mapping[str, Array]) -> Frame:
         """Return a frame over NumPy arrays (copied once into the engine)."""

@@ -29,9 +29,6 @@ from discreet.mechanisms.topdown.rounding import (
 from discreet.mechanisms.topdown.rounding_cost import Table, classes_of, lowered, terms_of
 from discreet.mechanisms.topdown.tree import ONE
 
-#: Whole values in a solution may be off by so much.
-NEARLY_WHOLE = 1e-6
-
 
 class Rows(NamedTuple):
     """Rows of one's own: low <= sum of coefficient times count <= high.
@@ -217,16 +214,6 @@ def solve(model: Model, whole: bool) -> Floats | None:
     if program.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None
     return np.array(program.getSolution().col_value)
-
-
-def relaxed_rounding(table: Table) -> tuple[Int64s, bool]:
-    """Return the optimum of the relaxed program without rows of one's own, and if it was whole."""
-    builder = built(table, no_rows(), loose=False)
-    solution = solve(builder.model(), whole=False)
-    if solution is None:
-        return builder.whole, False
-    off = np.abs(solution - np.rint(solution)).max(initial=0.0)
-    return builder.result(solution), bool(off < NEARLY_WHOLE)
 
 
 def round_with_rows(table: Table, rows: Rows) -> tuple[Int64s, int]:

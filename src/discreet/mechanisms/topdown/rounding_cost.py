@@ -1,6 +1,6 @@
 """What a rounded table costs: its distance to the fractional one, from the definition.
 
-Used by the general solver and to check the rounding by flow, which has its own costs.
+The general solver is given these costs; the rounding by flow has its own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.mechanisms.topdown.flow import Int32s, Int64s
-from discreet.mechanisms.topdown.rounding import OURS, SNAP, Flags, Floats, weights_of
+from discreet.mechanisms.topdown.rounding import OURS, SNAP, Flags, Floats
 from discreet.mechanisms.topdown.tree import ONE, OUTSIDE
 
 
@@ -61,25 +61,3 @@ def classes_of(table: Table, level: int) -> tuple[Int64s, int]:
     children = table.x.shape[1]
     rows = table.tree[level].astype(np.int64)
     return rows[:, None] * children + np.arange(children), (int(rows.max()) + 1) * children
-
-
-def cost_of(table: Table, result: Int64s) -> int:
-    """Return the exact cost of a whole table, counted from all whole parts left as they are."""
-    whole, fractions, _ = lowered(table)
-    raised = result - whole
-    weights = weights_of(table.mode, *table.tree.shape[::-1])
-    found = _cost(
-        terms_of(fractions.ravel(), 1 if table.mode == OURS else 2, table.mode, 0), raised.ravel()
-    )
-    for level, weight in enumerate(weights):
-        nodes, many = classes_of(table, level)
-        totals = np.bincount(nodes.ravel(), fractions.ravel(), many).astype(np.float64)
-        sums = np.bincount(nodes.ravel(), raised.ravel(), many).astype(np.int64)
-        found += _cost(terms_of(totals, int(weight), table.mode), sums)
-    return found
-
-
-def _cost(terms: Terms, values: Int64s) -> int:
-    above = values - terms.base
-    middle = np.where(above >= 1, terms.slope, 0).sum()
-    return int(middle + terms.outer * (np.maximum(above - 1, 0) + np.maximum(-above, 0)).sum())
