@@ -29,6 +29,12 @@ from discreet.config import Strict, parse, suggest
 from discreet.errors import BadInput
 from discreet.files import FORMAT_VERSION, check_format, read_yaml
 
+#: Schemas read so far, by their text: a run reads the copies of one schema again and again.
+_READ: dict[bytes, Schema] = {}
+
+#: So many are kept.
+MOST_READ = 16
+
 
 class Schema(Strict):
     """A whole census layout."""
@@ -142,4 +148,13 @@ def _profiles() -> Iterator[Any]:
 
 def read_schema(path: Path) -> Schema:
     """Return the schema in a YAML file."""
-    return parse(Schema, check_format(read_yaml(path), path.name), path.name)
+    try:
+        text = path.read_bytes()
+    except OSError:
+        text = b""  # the next reader says what is wrong
+    if text not in _READ:
+        schema = parse(Schema, check_format(read_yaml(path), path.name), path.name)
+        while len(_READ) >= MOST_READ:
+            del _READ[next(iter(_READ))]
+        _READ[text] = schema
+    return _READ[text].model_copy(deep=True)

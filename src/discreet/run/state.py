@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
 from pathlib import Path
 
@@ -30,10 +31,14 @@ def code_version() -> str:
     """Return the version and a hash of the package's own source files."""
     root = Path(discreet.__file__).parent
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*")):
-        if path.is_file() and path.suffix in (".py", ".yaml", ".html"):
-            digest.update(str(path.relative_to(root)).encode())
-            digest.update(path.read_bytes())
+    for folder, inside, files in os.walk(root):
+        # Compiled files are no sources, and there may be thousands of them.
+        inside[:] = sorted(name for name in inside if name != "__pycache__")
+        for name in sorted(files):
+            path = Path(folder, name)
+            if path.suffix in (".py", ".yaml", ".html"):
+                digest.update(str(path.relative_to(root)).encode())
+                digest.update(path.read_bytes())
     return f"{discreet.__version__}+{digest.hexdigest()[:16]}"
 
 
