@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.registry import CPUDispatcher
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
@@ -68,14 +69,35 @@ def _cache_folder(file: str) -> str:
 
 def compiled(function: Kernel) -> Kernel:
     """Return `function` compiled by Numba, with the type it had."""
+    return _compiled(function, _OPTIONS)
+
+
+def compiled_within(function: Kernel) -> Kernel:
+    """Return `function` compiled for other compiled functions alone.
+
+    Python cannot call it. What would let it takes as long to compile as a small function.
+    """
+    kernel = _compiled(function, {**_OPTIONS, "no_cpython_wrapper": True})
+    cast(Any, kernel).__class__ = _Within
+    return kernel
+
+
+class _Within(CPUDispatcher):
+    """A compiled function without a way in from Python: calling it would end the process."""
+
+    def __call__(self, *_: object, **__: object) -> None:
+        raise TypeError(f"{self.py_func.__name__} can be called by compiled functions only")
+
+
+def _compiled(function: Kernel, options: Any) -> Kernel:
     settings: Any = numba.config
     before = settings.CACHE_DIR
     # Read by Numba at this moment; other users of Numba in the process keep their setting.
     settings.CACHE_DIR = _cache_folder(cast(Any, function).__code__.co_filename)
     try:
-        return cast(Kernel, numba.njit(cache=True, **_OPTIONS)(function))
+        return cast(Kernel, numba.njit(cache=True, **options)(function))
     except RuntimeError:
         # No folder to write to, as in some installations: compile anew in every process.
-        return cast(Kernel, numba.njit(**_OPTIONS)(function))
+        return cast(Kernel, numba.njit(**options)(function))
     finally:
         settings.CACHE_DIR = before

@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 import numba
+import pytest
 
 import discreet.compiled
+from discreet.mechanisms.topdown.flow import find_lack
 
 CALLEE = "from small.compiled import compiled\n\n\n@compiled\ndef number():\n    return {}\n"
 CALLER = (
@@ -41,3 +43,9 @@ def test_other_users_of_numba_keep_their_setting():
     before = numba.config.CACHE_DIR
     discreet.compiled.compiled(lambda x: x)
     assert before == numba.config.CACHE_DIR
+
+
+def test_python_cannot_call_what_is_compiled_for_compiled_functions():
+    """Without this refusal the process would end."""
+    with pytest.raises(TypeError, match="find_lack can be called by compiled functions only"):
+        find_lack(1)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.noise.coin import FINE, UNIT
 from discreet.noise.law import DiscreteGaussian, DiscreteLaplace
 
@@ -92,7 +92,7 @@ def first_outside(pairs: Integers, largest: int) -> int:
     return -1
 
 
-@compiled
+@compiled_within
 def shifted_quotient(n: int, d: int, shift: int) -> int:
     """Return n 2^shift / d rounded down, for n and d below 2^62 and a result below 2^62."""
     quotient, rest = n // d, n % d

@@ -25,7 +25,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.noise.coin import (
     COIN_ENDED,
     COIN_UNKNOWN,
@@ -129,7 +129,7 @@ def draw_exactly(law: NoiseLaw, pieces: Iterator[int]) -> int:
         return -x if negative else x
 
 
-@compiled
+@compiled_within
 def propose(
     words: Words, cursor: int, end: int, t: int, rate: int, again: int, table: Integers
 ) -> tuple[int, int, int]:
@@ -163,7 +163,7 @@ def propose(
             return x, negative, cursor
 
 
-@compiled
+@compiled_within
 def draw_one(words: Words, cursor: int, end: int, recipe: Integers, table: Integers) -> int:
     """Return the draw of an element whose tape is `cursor` to `end`, or why there is none."""
     t, rate, shift = recipe[T], recipe[G], recipe[SHIFT]

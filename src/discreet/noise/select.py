@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.errors import BadInput
 from discreet.noise.tape import Words
 
@@ -55,7 +55,7 @@ def piece(words: Words, at: int) -> int:
     return np.int64((words[at >> 2] >> np.uint64((at & 3) << 4)) & _PIECE)  # type: ignore[return-value]
 
 
-@compiled
+@compiled_within
 def chance_digit(rest: int, denominator: int, width: int) -> tuple[int, int]:
     """Return the next `width` binary digits of rest / denominator, and the new rest."""
     digit = 0
@@ -68,7 +68,7 @@ def chance_digit(rest: int, denominator: int, width: int) -> tuple[int, int]:
     return digit, rest
 
 
-@compiled
+@compiled_within
 def break_tie(
     words: Words, cursor: int, end: int, rest: int, denominator: int, width: int
 ) -> tuple[int, int]:

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.noise.law import Ladder, Law
 from discreet.noise.select import piece
 from discreet.noise.share import PIECE_BITS, Index, Shares
@@ -194,7 +194,7 @@ def build_guide(low: Integers, where: Integers, bits: int) -> Guides:
     return guide
 
 
-@compiled
+@compiled_within
 def guide_shift(guide: Guides) -> int:
     """Return by how much sixteen bits are shifted to find their cell of the guide."""
     shift = PIECE_BITS

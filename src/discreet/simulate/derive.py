@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.simulate.records import FEMALE, OCCUPIED, Record, Rows
 
 #: Couple type by relationship 21 to 24.
 _COUPLE = (1, 3, 2, 4)
 
 
-@compiled
+@compiled_within
 def _derive(unit: Record, members: Rows) -> None:
     couple, own, relatives = 5, False, 0
     for k in range(1, members.size):
@@ -44,7 +44,7 @@ def _derive(unit: Record, members: Rows) -> None:
     unit.family_size = family if family > 1 else 0
 
 
-@compiled
+@compiled_within
 def _number_twins(members: Rows) -> None:
     """Give identical records of one household the ordinals 1, 2, ..."""
     for k in range(members.size):

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.simulate.draws import pick
 from discreet.simulate.records import FEMALE, MALE, Record, Rows
 
 Generator = np.random.Generator
 
 
-@compiled
+@compiled_within
 def _householder_age(rng: Generator, t: Record, couple: int, size: int) -> int:
     if size == 1:
         row = 0
@@ -36,14 +36,14 @@ def _householder_age(rng: Generator, t: Record, couple: int, size: int) -> int:
     return age
 
 
-@compiled
+@compiled_within
 def _birth_age(rng: Generator, t: Record) -> float:
     """Return a mother's age at birth, in its limits."""
     age = t.mother[0] + t.mother[1] * rng.standard_normal()
     return float(min(max(age, t.mother[2]), t.mother[3]))
 
 
-@compiled
+@compiled_within
 def _child_age(rng: Generator, t: Record, parent: int) -> int:
     """Return the age of a child at home of a parent of that age.
 
@@ -70,7 +70,7 @@ def _between(low: float, value: float, high: float) -> int:
     return int(min(max(value, low), high))
 
 
-@compiled
+@compiled_within
 def _relationship(rng: Generator, t: Record, couple: int, age: int) -> int:
     """Return how a further member is related to a householder of that age."""
     alone = 0 if couple > 0 else 1
@@ -86,7 +86,7 @@ def _relationship(rng: Generator, t: Record, couple: int, age: int) -> int:
     return found
 
 
-@compiled
+@compiled_within
 def _member_age(
     rng: Generator, t: Record, related: int, age: int, parent: int, partner: int
 ) -> int:
@@ -117,7 +117,7 @@ def _member_age(
     return int(70 * rng.random())
 
 
-@compiled
+@compiled_within
 def _member_sex(rng: Generator, related: int) -> int:
     male = 0.512 if related <= 27 or related == 35 else 0.5
     if related in (29, 31):
@@ -127,7 +127,7 @@ def _member_sex(rng: Generator, related: int) -> int:
     return MALE if rng.random() < male else FEMALE
 
 
-@compiled
+@compiled_within
 def _couple(rng: Generator, t: Record, race: int, size: int) -> int:
     """Return 0 for no partner, 1 for married, 2 for cohabiting."""
     if size == 1:
@@ -139,7 +139,7 @@ def _couple(rng: Generator, t: Record, race: int, size: int) -> int:
     return 2 if u < t.married[race, column] + t.cohabiting[race, column] else 0
 
 
-@compiled
+@compiled_within
 def relate(rng: Generator, t: Record, members: Rows, race: int) -> int:
     """Fill relationship, age and sex of one household; return its couple (0, 1, 2).
 
@@ -168,7 +168,7 @@ def relate(rng: Generator, t: Record, members: Rows, race: int) -> int:
     return couple
 
 
-@compiled
+@compiled_within
 def _relate_others(
     rng: Generator, t: Record, members: Rows, couple: int, age: int, parent: int, partner: int
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.simulate.draws import draw_origin, draw_size, is_hispanic, pick, race_code
 from discreet.simulate.family import relate
 from discreet.simulate.records import (
@@ -45,7 +45,7 @@ def draw_housing(rng: Generator, t: Record, units: Rows, race: Floats, rates: Fl
     return persons
 
 
-@compiled
+@compiled_within
 def _another_race(rng: Generator, t: Record, race: int) -> int:
     """Return a race other than `race`."""
     left = rng.random() * (t.other_race.sum() - t.other_race[race])
@@ -66,7 +66,7 @@ def _differ(rng: Generator, t: Record, members: Rows, k: int, race: int, shift: 
     members[k].race = race_code(rng, t, race, hispanic)
 
 
-@compiled
+@compiled_within
 def _mix(rng: Generator, t: Record, members: Rows, race: int, couple: int, shift: float) -> None:
     """Give one or more members another race; children of two races may report both."""
     other = _another_race(rng, t, race)
@@ -88,7 +88,7 @@ def _mix(rng: Generator, t: Record, members: Rows, race: int, couple: int, shift
             _differ(rng, t, members, k, other, shift)
 
 
-@compiled
+@compiled_within
 def _race_members(
     rng: Generator, t: Record, members: Rows, unit: Record, couple: int, shift: float
 ) -> None:
@@ -111,7 +111,7 @@ def _race_members(
         members[k].ethnicity = ethnicity if members[k].hispanic == 1 else 0
 
 
-@compiled
+@compiled_within
 def _tenure(rng: Generator, t: Record, race: int, couple: int, age: int) -> int:
     """Return 1 mortgage, 2 owned free, 3 rented, 4 no rent."""
     band = 0 if age < 25 else 1 if age < 35 else 2 if age < 45 else 3 if age < 65 else 4

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.mechanisms.swapping.households import Floats, Households
 from discreet.mechanisms.swapping.numbering import Integers, sort_keys
 from discreet.noise import Randomness, Words, key_of
@@ -114,7 +114,7 @@ def pair_up(visited: Integers, lists: Lists, leave: Integers, left: Free, bound:
     return Found(targets.copy(), partners.copy(), family.copy(), alone[:lonely].copy())
 
 
-@compiled
+@compiled_within
 def first_free(lists: Lists, number: int, free: Flags, leave: Integers, own: int) -> int:
     """Return the first free member of a list that is not in the area `own`, or -1."""
     members, end = lists.members, lists.end[number]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.census import Census
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.errors import BadInput
 from discreet.mechanisms.swapping.households import (
     POINT,
@@ -255,7 +255,7 @@ def widest(nodes: NDArray[np.int32], low: int, high: int) -> int:
     return best
 
 
-@compiled
+@compiled_within
 def select_middle(nodes: NDArray[np.int32], low: int, high: int, middle: int, d: int) -> None:
     """Move nodes until none before `middle` lies above it, and none after it below.
 
@@ -282,7 +282,7 @@ def select_middle(nodes: NDArray[np.int32], low: int, high: int, middle: int, d:
             return
 
 
-@compiled
+@compiled_within
 def take_one(nodes: NDArray[np.int32], low: int, high: int, p: int) -> None:
     """Count one free household less in every segment of a stratum around node `p`."""
     while True:

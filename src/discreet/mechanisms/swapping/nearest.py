@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.mechanisms.swapping.geometry import FIRST, LEAVE, Tree, take_one
 from discreet.mechanisms.swapping.households import Households, Swap
 from discreet.mechanisms.swapping.numbering import Integers, order_of
@@ -215,7 +215,7 @@ def largest(roots: Integers, nodes: Nodes, strata: Integers) -> int:
     return most
 
 
-@compiled
+@compiled_within
 def partner_of(
     standing: Standing, turn: Turn, stratum: int, choice: np.uint64, candidates: int, room: Scratch
 ) -> int:

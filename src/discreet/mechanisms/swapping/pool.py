@@ -6,7 +6,7 @@ entries hold the household of that rank (Hoare 1961, "Find").
 
 from __future__ import annotations
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.mechanisms.swapping.numbering import Integers
 
 # Columns of a pool: what its entries are ranked by, what each stands for (a node or a slot),
@@ -49,7 +49,7 @@ def cut(pool: Integers, size: int, need: int) -> tuple[int, int, int]:
             before += lower + equal
 
 
-@compiled
+@compiled_within
 def middle_key(pool: Integers, low: int, high: int) -> int:
     """Return the median key of the first, the middle and the last of some entries."""
     a, b, c = pool[low, KEY], pool[(low + high) // 2, KEY], pool[high - 1, KEY]

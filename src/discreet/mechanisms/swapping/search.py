@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.mechanisms.swapping.geometry import (
     AXIS,
     BELOW,
@@ -204,7 +204,7 @@ def pick(standing: Standing, size: int, rank: int, room: Scratch) -> int:
     return level[0, WHAT]  # type: ignore[no-any-return]
 
 
-@compiled
+@compiled_within
 def requested(standing: Standing, turn: Turn, most: int, last: int, room: Scratch) -> bool:
     """Tell whether the published program would have found the `most` nearest, slot `last` the end.
 
@@ -238,7 +238,7 @@ def requested(standing: Standing, turn: Turn, most: int, last: int, room: Scratc
     return bool(found <= request <= members)
 
 
-@compiled
+@compiled_within
 def up_to(standing: Standing, p: int, last: int) -> int:
     """Return how many households of a node, free or not, rank no farther than slot `last`."""
     found, limit = 0, standing.priority[last]

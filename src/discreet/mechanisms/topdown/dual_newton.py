@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.mechanisms.topdown.partitions import largest
 
 Floats = NDArray[np.float64]
@@ -58,7 +58,7 @@ class Support(NamedTuple):
     step: Floats
 
 
-@compiled
+@compiled_within
 def hessian_times(
     support: Support, group_of: Numbers, metric: Metric, shift: Floats, rows: Floats
 ) -> None:
@@ -79,7 +79,7 @@ def hessian_times(
     add_groups(rows)
 
 
-@compiled
+@compiled_within
 def hessian_diagonal(support: Support, group_of: Numbers, metric: Metric, rows: Floats) -> None:
     """Write the Hessian's diagonal."""
     rows.fill(0.0)
@@ -92,7 +92,7 @@ def hessian_diagonal(support: Support, group_of: Numbers, metric: Metric, rows: 
     add_groups(rows)
 
 
-@compiled
+@compiled_within
 def add_groups(rows: Floats) -> None:
     """Write to row 0 the sums of all others."""
     for c in range(rows.shape[1]):
@@ -140,7 +140,7 @@ def add(a: Floats, factor: float, b: Floats, result: Floats) -> None:
             result[r, c] = a[r, c] + factor * b[r, c]
 
 
-@compiled
+@compiled_within
 def apply_hessian(
     support: Support,
     group_of: Numbers,

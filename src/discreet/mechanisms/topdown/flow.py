@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
@@ -61,7 +61,7 @@ class Graph(NamedTuple):
     seen: Int32s
 
 
-@compiled
+@compiled_within
 def price(arcs: Int64s, a: int, steps: Int64s) -> None:
     """Write what one unit more and one unit less on an arc would cost."""
     above = arcs[a, FLOW] - arcs[a, BASE]
@@ -77,7 +77,7 @@ def price(arcs: Int64s, a: int, steps: Int64s) -> None:
     steps[2 * a, COST], steps[2 * a + 1, COST] = more, less
 
 
-@compiled
+@compiled_within
 def graph_of(arcs: Int64s, supply: Int64s) -> Graph:
     """Put each arc alone at its cheapest flow, and list the steps that leave each node."""
     many, size = arcs.shape[0], supply.size
@@ -122,7 +122,7 @@ def rise(heap: Int32s, nodes: Int64s, at: int, node: int) -> None:
     nodes[node, PLACE] = at
 
 
-@compiled
+@compiled_within
 def take_nearest(heap: Int32s, nodes: Int64s, size: int) -> int:
     """Remove and return the nearest of `size` nodes in the heap."""
     nearest, node = heap[0], heap[size - 1]
@@ -142,7 +142,7 @@ def take_nearest(heap: Int32s, nodes: Int64s, size: int) -> int:
     return int(nearest)
 
 
-@compiled
+@compiled_within
 def find_lack(graph: Graph, source: int) -> tuple[int, int]:
     """Find the nearest node that lacks a unit (-1: none in reach), and how many were seen."""
     nodes, steps, heap = graph.nodes, graph.steps, graph.heap

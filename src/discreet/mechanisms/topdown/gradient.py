@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.mechanisms.topdown.dual_newton import Metric
 from discreet.mechanisms.topdown.partitions import CELLS, Partitions, largest
 
@@ -54,7 +54,7 @@ def add_rows(begin: int, end: int, parts: Partitions, y: Floats, sums: Floats) -
                 row[c] += term[c]
 
 
-@compiled
+@compiled_within
 def spread_residuals(begin: int, end: int, parts: Partitions, sums: Floats) -> None:
     """Turn sums into weighted residuals and pass those of coarse rows on to finer ones."""
     for p in range(parts.source.size):
@@ -126,7 +126,7 @@ def compare(first: int, last: int, metric: Metric, x: Floats, old: Floats, point
         points.turn[chunk] = turn
 
 
-@compiled
+@compiled_within
 def residuals_of(parts: Partitions, weights: Floats, targets: Floats, v: Floats) -> Floats:
     """Return weighted residuals of the rows at v, of one child, passed on as above.
 
@@ -162,7 +162,7 @@ def hessian_times(parts: Partitions, shape: Floats, diagonal: float, v: Floats) 
     return result
 
 
-@compiled
+@compiled_within
 def cell_steps(parts: Partitions, shape: Floats, diagonal: float) -> Floats:
     """Return the step of each cell: v / (H v), with v nearly the leading eigenvector of H."""
     v = np.ones(parts.aims.shape[0])

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -43,7 +43,7 @@ class Partitions(NamedTuple):
     aims: Floats
 
 
-@compiled
+@compiled_within
 def rows_of_queries(query_of: Numbers, queries: int) -> tuple[Integers, Integers]:
     """Return the first row of each query and its number of rows."""
     first = np.zeros(queries, dtype=np.int64)
@@ -70,7 +70,7 @@ def refines(fine: Numbers, coarse: Numbers, first: int, found: Numbers) -> bool:
     return True
 
 
-@compiled
+@compiled_within
 def by_rows(size: Integers) -> Integers:
     """Return queries in the order of their number of rows, most first (by insertion)."""
     order = np.empty(size.size, dtype=np.int64)
@@ -163,7 +163,7 @@ def arrange(row_of: Numbers, query_of: Numbers, answers: Floats, weights: Floats
     return Partitions(sources, first_row, first_entry, into, summed, targets, diagonal, aims)
 
 
-@compiled
+@compiled_within
 def mean_answers(
     row_of: Numbers,
     answers: Floats,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.mechanisms.topdown.dual_newton import Metric
 from discreet.mechanisms.topdown.gradient import Points, choose_metric, compare, residuals_of
 from discreet.mechanisms.topdown.least_squares import MOST_ITERATIONS, next_momentum
@@ -107,7 +107,7 @@ def fill(
         x[j, 0] = max(0.0, z[j, 0] + steps[j] * levels[group_of[j]]) if open_to else 0.0
 
 
-@compiled
+@compiled_within
 def group_at(
     z: Floats, steps: Floats, group_of: Numbers, levels: Floats, held: Floats, slope: Floats
 ) -> None:
@@ -158,7 +158,7 @@ def find_levels(
             break
 
 
-@compiled
+@compiled_within
 def level_above(z: Floats, steps: Floats, group_of: Numbers, group: int, wanted: float) -> float:
     """Return a level at which one cell of a group (any group: -1) holds all that is wanted."""
     level = np.inf
@@ -168,7 +168,7 @@ def level_above(z: Floats, steps: Floats, group_of: Numbers, group: int, wanted:
     return level
 
 
-@compiled
+@compiled_within
 def shared_level(
     z: Floats,
     steps: Floats,

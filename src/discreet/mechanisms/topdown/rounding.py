@@ -35,7 +35,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.mechanisms.topdown.flow import FLOW, HIGH, LOW, Int32s, Int64s, cheapest_flow
 from discreet.mechanisms.topdown.tree import (
     ONE,
@@ -72,7 +72,7 @@ def mixed(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
-@compiled
+@compiled_within
 def lower_all(
     x: Floats, allowed: Flags, group_of: Int32s, whole: Int64s, held: Int64s, words: Words
 ) -> None:
@@ -87,7 +87,7 @@ def lower_all(
                 words[c] += factor * np.uint64(np.int64(np.rint(x[j, c] * PARTS)))
 
 
-@compiled
+@compiled_within
 def tell_apart(words: Words, parent: Int64s) -> None:
     """Give children with equal words different ones, and all of them others for each parent."""
     size = 4
@@ -113,7 +113,7 @@ def tell_apart(words: Words, parent: Int64s) -> None:
         words[c] = mixed(words[c] ^ salt)
 
 
-@compiled
+@compiled_within
 def leaves_of(
     x: Floats, whole: Int64s, allowed: Flags, group_of: Int32s, order: Int64s, words: Words,
     bits: int, every: bool,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.mechanisms.topdown.flow import (
     BASE,
     HEAD,
@@ -97,7 +97,7 @@ class Making(NamedTuple):
     total: NDArray[np.float64]
 
 
-@compiled
+@compiled_within
 def order_of_tree(tree: Int32s, classes: int) -> Int64s:
     """Return the cells ordered so that each class of each level is contiguous.
 
@@ -123,7 +123,7 @@ def order_of_tree(tree: Int32s, classes: int) -> Int64s:
     return order
 
 
-@compiled
+@compiled_within
 def level_of_groups(tree: Int32s, group_of: Int32s, classes: int, groups: int) -> int:
     """Return the level whose classes are exactly the groups, or -1."""
     group_in, row_in = np.empty(classes, np.int64), np.empty(groups, np.int64)
@@ -156,7 +156,7 @@ def slope(above: int, base: int, rules: Rules) -> int:
     return (-1 if up else 1) << rules.shift
 
 
-@compiled
+@compiled_within
 def set_node(making: Making, level: int, most: int, rules: Rules) -> int:
     """Make a node of the open one, and the arc that leaves it; `most` can go through."""
     arcs, a, node = making.arcs, making.made[ARCS], making.made[NODES]
@@ -187,7 +187,7 @@ def enter(making: Making, level: int, a: int, total: float, cell: int) -> None:
     making.open[level, CELL] = cell
 
 
-@compiled
+@compiled_within
 def set_leaf(making: Making, a: int, tail: int, leaves: Leaves, rules: Rules) -> None:
     """Make arc `a` the leaf of that number: raised by one or not."""
     arcs = making.arcs
@@ -198,7 +198,7 @@ def set_leaf(making: Making, a: int, tail: int, leaves: Leaves, rules: Rules) ->
     arcs[a, OUTER] = rules.leaf_weight * rules.outer
 
 
-@compiled
+@compiled_within
 def close_down_to(making: Making, keep: int, c: int, most: int, rules: Rules) -> None:
     """Close the open nodes below the first `keep` levels, the finest first.
 

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.products.sdhc.estimates.lines import (
     DEPTH,
     Line,
@@ -76,7 +76,7 @@ def laws(
     return out
 
 
-@compiled
+@compiled_within
 def _given(kind: int, ratio: float, problem: Problem, coarse: bool) -> tuple[float, float]:
     """Return the log weight of an average, and the mean of d given it.
 
@@ -138,7 +138,7 @@ def average(kind: int, problem: Problem, low: float, tail: float, out: Floats) -
         out[k] = min(max(out[k], low), kappa)
 
 
-@compiled
+@compiled_within
 def _halve(ends: Floats, nodes: Floats, panel: int, many: int) -> None:
     """Cut a panel in two and move those after it, so that they stay in order."""
     for k in range(many, panel, -1):
@@ -150,7 +150,7 @@ def _halve(ends: Floats, nodes: Floats, panel: int, many: int) -> None:
     ends[panel, 1] = ends[panel + 1, 0] = middle
 
 
-@compiled
+@compiled_within
 def _fill(kind: int, along: Line, ends: Floats, nodes: Floats, problem: Problem) -> None:
     """Write log weights, averages and means of d at the nodes of a panel."""
     half, middle = 0.5 * (ends[1] - ends[0]), 0.5 * (ends[1] + ends[0])
@@ -161,7 +161,7 @@ def _fill(kind: int, along: Line, ends: Floats, nodes: Floats, problem: Problem)
         nodes[0, k] = log - 2.0 * math.log(math.cos(angle))
 
 
-@compiled
+@compiled_within
 def _unresolved(ends: Floats, logs: Floats, many: int) -> int:
     """Return the panel that a polynomial describes worst, or -1 if all are described well."""
     top = -math.inf
@@ -182,13 +182,13 @@ def _unresolved(ends: Floats, logs: Floats, many: int) -> int:
     return worst if size > SMALL * total else -1
 
 
-@compiled
+@compiled_within
 def _log(kind: int, along: Line, angle: float, problem: Problem) -> float:
     """Return the log weight of the average at an angle, roughly."""
     return _given(kind, point(along, angle)[0], problem, True)[0]
 
 
-@compiled
+@compiled_within
 def _window(
     kind: int, along: Line, low: float, high: float, problem: Problem
 ) -> tuple[float, float, float]:
@@ -220,7 +220,7 @@ def _window(
     return reached[0], at, reached[1]
 
 
-@compiled
+@compiled_within
 def _edge(
     kind: int, along: Line, at: float, top: float, width: float, end: float, problem: Problem
 ) -> float:
@@ -275,7 +275,7 @@ def _summary(
         out[1 + which] = point(along, angle)[0]
 
 
-@compiled
+@compiled_within
 def _reached(values: Floats, wanted: float) -> float:
     """Return up to where in -1..1 the integral of a function given at the nodes is `wanted`."""
     series = np.zeros(ACROSS.size)

@@ -23,7 +23,7 @@ import math
 
 import numpy as np
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.products.sdhc.estimates.normal import (
     FAR,
     LOG_ROOT_2_PI,
@@ -105,7 +105,7 @@ def point(along: Line, angle: float) -> tuple[float, Vector]:
     return t, (a + t * u, b + t * v, c + t * w)
 
 
-@compiled
+@compiled_within
 def angle_of(along: Line, t: float) -> float:
     """Return the angle of a place on a line."""
     return math.atan((t - along[2]) / along[3])

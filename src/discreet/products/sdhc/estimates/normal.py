@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ LOG_ROOT_2_PI = 0.5 * math.log(2.0 * math.pi)
 FAR, STEPS = 3.0, 30
 
 
-@compiled
+@compiled_within
 def density(x: float) -> float:
     """Return the standard normal density."""
     return math.exp(-0.5 * x * x - LOG_ROOT_2_PI)
@@ -37,7 +37,7 @@ def upper_tail(x: float) -> float:
     return 0.5 * math.erfc(x / ROOT_2)
 
 
-@compiled
+@compiled_within
 def quotients(a: float) -> tuple[float, float, float, float]:
     """Return R_1 to R_4 for a >= `FAR`."""
     value = math.sqrt(STEPS)
@@ -52,7 +52,7 @@ def quotients(a: float) -> tuple[float, float, float, float]:
     return 1.0 / (a + r2), r2, r3, r4
 
 
-@compiled
+@compiled_within
 def mills(x: float) -> float:
     """Return (1 - Phi(x))/phi(x) for x > -37."""
     if x >= FAR:
@@ -70,7 +70,7 @@ def log_upper_tail(x: float) -> float:
     return math.log1p(-upper_tail(-x))
 
 
-@compiled
+@compiled_within
 def hazard(x: float) -> float:
     """Return phi(x)/(1 - Phi(x)), the rate at which the tail falls."""
     if x >= FAR:

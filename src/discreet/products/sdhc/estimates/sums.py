@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.compiled import compiled
+from discreet.compiled import compiled, compiled_within
 from discreet.products.sdhc.estimates.normal import (
     Floats,
     excess_mean,
@@ -188,7 +188,7 @@ def _place(law: Floats, first: int, level: float) -> float:
     return place - 1.5 + 0.5 * (low + high)
 
 
-@compiled
+@compiled_within
 def _cubic(values: Floats, t: float) -> float:
     """Return the cubic through values at 0, 1, 2, 3."""
     a, b, c, d = t, t - 1.0, t - 2.0, t - 3.0
