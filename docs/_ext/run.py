@@ -57,6 +57,7 @@ def execute(code: str, command: list[str], folder: Path) -> tuple[int, str]:
         "TERM": "dumb",
         "COLUMNS": "100",
         "PYTHONUTF8": "1",
+        "DISCREET_OWN_PROCESS": "1",
     }
     try:
         done = subprocess.run(

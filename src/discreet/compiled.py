@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import os
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -23,6 +25,9 @@ from numba.core.registry import CPUDispatcher
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 PACKAGE = Path(__file__).parent
+
+#: Set by the command line, for itself and the processes it starts.
+OWN_PROCESS = "DISCREET_OWN_PROCESS"
 
 #: Without the lock, and without a wrapper for C: nobody calls it, and every function has one.
 _OPTIONS: Any = {"nogil": True, "no_cfunc_wrapper": True}
@@ -65,6 +70,24 @@ def _cache_folder(file: str) -> str:
     texts = [text, *(_read(_files()[name])[0] for name in sorted(reached))]
     digest = hashlib.sha256("\0".join(texts).encode())
     return str(PACKAGE / "__pycache__" / "compiled" / digest.hexdigest()[:16])
+
+
+def _without_blas() -> None:
+    """Keep Numba from loading SciPy for its BLAS: half a second, and no kernel here needs it.
+
+    In processes of our own alone: elsewhere others may compile functions that do need it.
+    """
+    name = "scipy.linalg.cython_blas"
+    if name not in sys.modules:
+        cast(Any, sys.modules)[name] = None  # as if it were not installed
+        try:
+            importlib.import_module("numba.np.arraymath")
+        finally:
+            del sys.modules[name]
+
+
+if os.environ.get(OWN_PROCESS):
+    _without_blas()
 
 
 def compiled(function: Kernel) -> Kernel:

@@ -1,5 +1,6 @@
 """Compiled code is never older than any source it was made from."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -49,3 +50,13 @@ def test_python_cannot_call_what_is_compiled_for_compiled_functions():
     """Without this refusal the process would end."""
     with pytest.raises(TypeError, match="find_lack can be called by compiled functions only"):
         find_lack(1)
+
+
+def test_the_command_line_does_not_load_scipy_for_numba():
+    code = (
+        "import sys, numpy as np; from discreet.noise import trial; from fractions import Fraction;"
+        "from discreet.noise import discrete_gaussian as d; d(trial(1), 'x', 0, Fraction(9), 3);"
+        "assert 'scipy.linalg' not in sys.modules; import scipy.linalg.cython_blas"
+    )
+    own = {**os.environ, "DISCREET_OWN_PROCESS": "1"}
+    subprocess.run([sys.executable, "-c", code], env=own, check=True)

@@ -147,4 +147,6 @@ plans.add_to(app)
 
 def main() -> None:
     """Run the command line."""
+    # Read by `discreet.compiled`, which is not imported here: not every command needs it.
+    os.environ["DISCREET_OWN_PROCESS"] = "1"
     app(prog_name="discreet")
