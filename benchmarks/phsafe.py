@@ -272,6 +272,7 @@ def peak_mib() -> float:
 
 def in_own_process(work: Callable[..., Any], *arguments: Any) -> Any:
     """Return what `work` returns when it is called in a process of its own."""
+    os.environ["DISCREET_OWN_PROCESS"] = "1"  # as the command line does
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
 
