@@ -16,7 +16,8 @@ author = "The discreet authors"
 project_copyright = "The discreet authors, Apache-2.0"
 release = version = discreet.__version__
 
-extensions = ["myst_parser", "run"]
+extensions = ["myst_parser", "run", "mathml"]
+html_math_renderer = "mathml"
 exclude_patterns = ["_ext", "figures"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
