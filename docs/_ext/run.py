@@ -14,10 +14,12 @@ with -W fails. Options:
     :max-lines:     show at most this many lines of output
 """
 
+import atexit
+import functools
 import os
 import re
+import shutil
 import subprocess
-import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable
@@ -30,13 +32,15 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+import loaded
+
 logger = logging.getLogger(__name__)
 
 SECONDS = 300
 #: For each language: the command before the code, and the name of its colouring.
 LANGUAGES = {
     "shell": (["bash", "-euo", "pipefail", "-c"], "bash"),
-    "python": ([sys.executable, "-c"], "python"),
+    "python": (["snippet"], "python"),
 }
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -46,12 +50,20 @@ def language(argument: str) -> str:
     return directives.choice(argument, tuple(LANGUAGES))
 
 
+@functools.cache
+def programs() -> str:
+    """Return the folders of `discreet` and `snippet`, as in a path; the first call starts them."""
+    shared = tempfile.mkdtemp(prefix="discreet-docs-")
+    atexit.register(shutil.rmtree, shared, ignore_errors=True)
+    return f"{loaded.start(Path(shared))}{os.pathsep}{sysconfig.get_path('scripts')}"
+
+
 def execute(code: str, command: list[str], folder: Path) -> tuple[int, str]:
     """Return the exit status of `code` run in `folder`, and all it printed."""
-    scripts = sysconfig.get_path("scripts")
+    path = f"{programs()}{os.pathsep}{os.environ.get('PATH', '')}"
     environment = {
         **os.environ,
-        "PATH": f"{scripts}{os.pathsep}{os.environ.get('PATH', '')}",
+        "PATH": path,
         # The same text on every machine: no colours, one width, one encoding.
         "NO_COLOR": "1",
         "TERM": "dumb",
@@ -61,7 +73,7 @@ def execute(code: str, command: list[str], folder: Path) -> tuple[int, str]:
     }
     try:
         done = subprocess.run(
-            [*command, code],
+            [shutil.which(command[0], path=path) or command[0], *command[1:], code],
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -161,9 +161,24 @@ def engine() -> Engine:
     return Engine(threads=1)
 
 
+#: Releases of the cases made so far.
+MADE: dict[str, Path] = {}
+
+
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest) -> Case:
     return CASES[request.param]
+
+
+@pytest.fixture
+def copied(request, case, engine, tmp_path, tmp_path_factory) -> Path:
+    """Return a copy of a release of the case, which is made once."""
+    name = request.node.callspec.params["case"]
+    if name not in MADE:
+        census = case.census(engine)
+        MADE[name] = tmp_path_factory.mktemp("made") / "release"
+        protect(case.mechanism(census), census, trial(1), MADE[name])
+    return Path(shutil.copytree(MADE[name], tmp_path / "release"))
 
 
 @pytest.fixture(params=SWAPS)
@@ -369,40 +384,35 @@ def test_a_release_reads_back(case, engine, tmp_path):
     assert made.specify().flavor() == release.specification.flavor()
 
 
-def test_a_changed_release_is_refused(case, engine, tmp_path):
-    census = case.census(engine)
-    protect(case.mechanism(census), census, trial(1), tmp_path / "release")
-    file = next((tmp_path / "release").rglob("*.parquet"))
+def test_a_changed_release_is_refused(copied):
+    file = next(copied.rglob("*.parquet"))
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
     with pytest.raises(UnreadableFile, match=file.name):
-        Release.open(tmp_path / "release")
+        Release.open(copied)
 
 
-def test_a_newer_format_is_refused(case, engine, tmp_path):
-    census = case.census(engine)
-    protect(case.mechanism(census), census, trial(1), tmp_path / "release")
-    header = tmp_path / "release" / "release.yaml"
+def test_a_newer_format_is_refused(copied):
+    header = copied / "release.yaml"
     content = yaml.safe_load(header.read_text())
     header.write_text(yaml.safe_dump({**content, "format_version": 2}))
     with pytest.raises(NewerFormat):
-        Release.open(tmp_path / "release")
+        Release.open(copied)
 
 
 @pytest.mark.parametrize("damage", ["mode", "extra file", "missing file"])
-def test_a_changed_manifest_is_refused(case, engine, tmp_path, damage):
-    census = case.census(engine)
-    folder = protect(case.mechanism(census), census, trial(1), tmp_path / "release").folder
+def test_a_changed_manifest_is_refused(copied, damage):
+    assert Release.open(copied)
     if damage == "mode":
-        text = (folder / "release.yaml").read_text()
-        (folder / "release.yaml").write_text(text.replace("mode: design", "mode: release"))
+        text = (copied / "release.yaml").read_text()
+        (copied / "release.yaml").write_text(text.replace("mode: design", "mode: release"))
     elif damage == "extra file":
-        (folder / "more.txt").write_text("x")
+        (copied / "more.txt").write_text("x")
     else:
-        next(folder.rglob("*.parquet")).unlink()
+        next(copied.rglob("*.parquet")).unlink()
     with pytest.raises(UnreadableFile):
-        Release.open(folder)
+        Release.open(copied)
 
 
 # -- repeating ------------------------------------------------------------------------------
