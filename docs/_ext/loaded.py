@@ -76,7 +76,7 @@ def serve(address: str) -> None:
     line.bind(f"{address}.new")
     line.listen()
     line.settimeout(5)
-    os.rename(f"{address}.new", address)  # who sees it may call
+    Path(f"{address}.new").rename(address)  # who sees it may call
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while os.getppid() == parent:
         try:
