@@ -10,6 +10,9 @@ REPORT := $(DEMO)/report.html
 SOURCES := $(shell find src -type f -not -path '*/__pycache__/*')
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
+# Where this is set, every command would translate the whole package anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup demo test lint docs bench clean

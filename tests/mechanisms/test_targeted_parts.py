@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.mechanisms.numbering import numbered, order_of
 from discreet.mechanisms.swapping.geometry import LEAF, kilometres, plant, segments_of
 from discreet.mechanisms.swapping.households import Households, Places
 from discreet.mechanisms.swapping.nearest import take
-from discreet.mechanisms.swapping.numbering import numbered, order_of
 from discreet.mechanisms.swapping.pool import cut
 from discreet.mechanisms.swapping.risk import Tier, most_pairs, tier_sizes
 from discreet.mechanisms.swapping.search import Standing, Turn, gather, pick, possible, scratch

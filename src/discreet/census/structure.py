@@ -74,11 +74,10 @@ def _sorted_out(census: Census) -> None:
 
 
 def _once(census: Census, frame: Frame, key: str, table: str, column: str) -> None:
-    counts = frame.select(rows=nw.len(), different=nw.col(key).n_unique())
-    rows, different = census.engine.rows(counts)[0]
-    if rows != different:
+    rows = census.engine.repeated(frame, key)
+    if rows:
         raise BadInput(
-            f"{table}: {rows - different} rows repeat a {column} or lack one. "
+            f"{table}: {rows} rows repeat a {column} or lack one. "
             f"Run `discreet validate` and mend the census."
         )
 

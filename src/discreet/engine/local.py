@@ -32,6 +32,9 @@ Array = npt.NDArray[Any]
 #: Rows per Parquet row group: large enough to compress, small enough to stream.
 ROW_GROUP = 122_880
 
+#: Ids that lie closer than this are told apart by a bit for each that may occur.
+BITS_PER_ROW = 64
+
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
@@ -219,6 +222,19 @@ class Engine:
         _check_new(frame, name)
         return self._frame(self._relation(frame).project(f"*, {text} as {_quoted(name)}"))
 
+    def with_text(self, frame: Frame, number: str, texts: Frame, text: str) -> Frame:
+        """Add the text of `texts` (`number`, from 0 without a gap, and `text`) by its number.
+
+        A lookup in a list: unlike a join, it leaves the rows in their order.
+        """
+        _check_new(frame, text)
+        listed = next(self._names)
+        column = f"list({_quoted(text)} order by {_quoted(number)}) as texts"
+        with _guarded("computing"):
+            self._relation(texts).aggregate(column).create(listed)
+        found = f"(select texts from {listed})[{_quoted(number)} + 1]"
+        return self._frame(self._relation(frame).project(f"*, {found} as {_quoted(text)}"))
+
     def join_text(self, frame: Frame, by: str, column: str, name: str) -> Frame:
         """Return one row per `by` with its `column` texts sorted and joined."""
         relation = self._relation(frame).aggregate(
@@ -241,6 +257,18 @@ class Engine:
         numbered = relation.project(f"*, row_number() over () as {_quoted(name)}")
         return self.materialise(self._frame(numbered))
 
+    def repeated(self, frame: Frame, key: str) -> int:
+        """Return how many rows lack a key or have one that stands in an earlier row, too."""
+        relation = self._relation(frame.select(key))
+        with _guarded("counting keys"):
+            counts = f"count(*), min({_quoted(key)}), max({_quoted(key)})"
+            rows, low, high = relation.aggregate(counts).fetchall()[0]
+            distinct = f"count(distinct {_quoted(key)})"
+            if isinstance(low, int) and high - low < BITS_PER_ROW * rows:
+                # One bit for each number that may occur: no table of those that do.
+                distinct = f"bit_count(bitstring_agg({_quoted(key)}, {low}, {high}))"
+            return int(rows - relation.aggregate(distinct).fetchall()[0][0])
+
     def can_match(self, pattern: str) -> bool:
         """Say whether `pattern` is a regular expression this engine understands."""
         try:
@@ -256,14 +284,17 @@ class Engine:
 
         Meant for numbers. Text crosses one object at a time and is for small frames.
         """
+        arrays = self.to_masked(frame)
+        for name, array in arrays.items():
+            if array.mask.any():
+                raise DiscreetError(f"column {name} has missing values where none may be.")
+        return {name: array.data for name, array in arrays.items()}
+
+    def to_masked(self, frame: Frame) -> dict[str, np.ma.MaskedArray[Any, Any]]:
+        """Return the columns as NumPy arrays whose masks say which values are missing."""
         with _guarded("computing"):
             arrays = self._relation(frame).fetchnumpy()
-        for name, array in arrays.items():
-            if isinstance(array, np.ma.MaskedArray):
-                if np.ma.getmaskarray(array).any():
-                    raise DiscreetError(f"column {name} has missing values where none may be.")
-                arrays[name] = array.data
-        return dict(arrays)
+        return {name: np.ma.asarray(array) for name, array in arrays.items()}
 
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         """Return the rows of a small frame as tuples."""

@@ -17,6 +17,7 @@ import narwhals as nw
 
 from discreet.census import Census, person_columns, unit_columns, unit_records, write_header
 from discreet.engine import Frame
+from discreet.mechanisms.coded import can_be_coded, write_coded
 
 
 def with_values(
@@ -42,14 +43,19 @@ def with_values(
     return replace(census, units=rows) if table == "units" else replace(census, persons=rows)
 
 
-def write_microdata(census: Census, located: Frame, folder: Path) -> None:
-    """Write the census with new blocks for the units in `located` (`unit_id`, block).
+def write_microdata(census: Census, places: Frame, moved: Frame, folder: Path) -> None:
+    """Write the census with new blocks for the units in `moved` (`unit_id`, `place`).
 
-    Units that are not in `located` keep their block.
+    `places` numbers the blocks from 0 in their order (`place`); other units keep their block.
     """
-    block = census.schema.block
-    moved = with_values(census, "units", ["unit_id"], [block], located)
-    write_records(moved, folder, records=unit_records(census))
+    block, own = census.schema.block, unit_columns(census)
+    fit = census.persons is None and can_be_coded(census, own)
+    if fit and write_coded(census, places, moved, own, folder / "units.parquet"):
+        write_places(census, folder)
+        return
+    located = moved.join(places, on="place", how="inner").select("unit_id", block)
+    protected = with_values(census, "units", ["unit_id"], [block], located)
+    write_records(protected, folder, records=unit_records(census))
 
 
 def write_records(census: Census, folder: Path, records: Frame | None = None) -> None:

@@ -14,9 +14,9 @@ import narwhals as nw
 import numpy as np
 
 from discreet.census import Census
+from discreet.mechanisms.numbering import Codes, Integers, numbered
 from discreet.mechanisms.swapping.factors import rows_of
 from discreet.mechanisms.swapping.households import Households
-from discreet.mechanisms.swapping.numbering import Codes, Integers, numbered
 
 
 @dataclass(frozen=True)

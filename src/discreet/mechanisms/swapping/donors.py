@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.compiled import compiled, compiled_within
+from discreet.mechanisms.numbering import Integers, sort_keys
 from discreet.mechanisms.swapping.households import Floats, Households
-from discreet.mechanisms.swapping.numbering import Integers, sort_keys
 from discreet.noise import Randomness, Words, key_of
 
 Flags = NDArray[np.bool_]

@@ -24,6 +24,7 @@ from discreet.errors import BadInput
 from discreet.files import write_json
 from discreet.mechanisms.domain import domain_of
 from discreet.mechanisms.microdata import write_microdata
+from discreet.mechanisms.numbering import Integers
 from discreet.mechanisms.swapping.fields import check_columns, check_level
 from discreet.mechanisms.swapping.geometry import check_points
 from discreet.mechanisms.swapping.households import (
@@ -35,7 +36,6 @@ from discreet.mechanisms.swapping.households import (
     read_households,
     read_places,
 )
-from discreet.mechanisms.swapping.numbering import Integers
 from discreet.mechanisms.swapping.pair_law import Counts, records_by_block
 from discreet.mechanisms.swapping.promise import PLAINLY, no_budget, swap_invariants
 from discreet.mechanisms.swapping.tally import Tally
@@ -268,7 +268,6 @@ class PairSwapping(Strict):
 
     def draw(self, census: Census, rng: Randomness, folder: Path, threads: int = 1) -> None:
         """Swap, and write the protected microdata; who was swapped is not kept."""
-        engine, block = census.engine, census.schema.block
         places = self.places(census)
         tally = Tally(self.name, self.rate, self.persons, self.groups, method=self.method())
         moved: list[tuple[Integers, Integers]] = []
@@ -281,9 +280,8 @@ class PairSwapping(Strict):
             tally.add(households, swap)
             notes.update(swap.notes)
         unit_id, place = (np.concatenate(parts) for parts in zip(*moved, strict=True))
-        frame = engine.from_numpy({"unit_id": unit_id, "place": place})
-        located = frame.join(places.frame, on="place", how="inner").select("unit_id", block)
-        write_microdata(census, located, folder / "microdata")
+        frame = census.engine.from_numpy({"unit_id": unit_id, "place": place})
+        write_microdata(census, places.frame, frame, folder / "microdata")
         report = {**tally.report(), "notes": dict(notes)} if notes else tally.report()
         write_json(folder / "internal.json", report, 0o600)
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from discreet.census import Census, columns_of
 from discreet.engine import Frame
+from discreet.mechanisms.numbering import Integers, order_of
 from discreet.mechanisms.swapping.donors import Flags
 from discreet.mechanisms.swapping.households import Floats, Households
-from discreet.mechanisms.swapping.numbering import Integers, order_of
 from discreet.mechanisms.swapping.risk import frequencies
 
 

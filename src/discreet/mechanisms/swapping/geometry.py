@@ -22,6 +22,13 @@ from numpy.typing import NDArray
 from discreet.census import Census
 from discreet.compiled import compiled, compiled_within
 from discreet.errors import BadInput
+from discreet.mechanisms.numbering import (
+    Integers,
+    numbered,
+    packed,
+    run_starts,
+    sort_keys,
+)
 from discreet.mechanisms.swapping.households import (
     POINT,
     Floats,
@@ -29,13 +36,6 @@ from discreet.mechanisms.swapping.households import (
     Places,
     need_points,
     read_places,
-)
-from discreet.mechanisms.swapping.numbering import (
-    Integers,
-    numbered,
-    packed,
-    run_starts,
-    sort_keys,
 )
 
 Distance = Literal["great-circle", "degrees"]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.census import Census
 from discreet.engine import Engine, Frame
 from discreet.errors import BadInput
-from discreet.mechanisms.swapping.numbering import Codes, Integers, numbered, order_of
+from discreet.mechanisms.numbering import Codes, Integers, numbered, rows_in_order
 
 Floats = NDArray[np.float64]
 
@@ -190,12 +190,11 @@ def read_households(
     rows = census.frame("units", ["unit_id", block, *names], where=where)
     rows = rows.join(places.frame, on=block, how="inner")
     arrays = engine.to_numpy(_coded(engine, rows, names))
-    place = arrays["place"].astype(np.int64)
-    by_id = order_of([arrays["unit_id"]])
-    order = by_id[order_of([places.areas[places.within][place[by_id]]])]
-    place = place[order]
-    held = {name: _small(arrays[name])[order] for name in names}
+    place = arrays["place"]
     area = places.areas[places.within][place]
+    order = rows_in_order([area, arrays["unit_id"]])
+    place, area = place[order], area[order]
+    held = {name: _small(arrays[name])[order] for name in names}
     first = np.flatnonzero(np.append(True, area[1:] != area[:-1])) if area.size else area
     return Households(
         places=places,

@@ -8,10 +8,10 @@ import numpy as np
 
 from discreet.census import Census
 from discreet.errors import BadInput
+from discreet.mechanisms.numbering import Integers
 from discreet.mechanisms.swapping.exchange import PairSwapping
 from discreet.mechanisms.swapping.geometry import points_of
 from discreet.mechanisms.swapping.households import POINT, Households, Places, read_places
-from discreet.mechanisms.swapping.numbering import Integers
 from discreet.mechanisms.swapping.risk import most_pairs
 
 

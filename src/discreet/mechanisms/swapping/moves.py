@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.mechanisms.numbering import Integers
 from discreet.mechanisms.swapping.geometry import between
 from discreet.mechanisms.swapping.households import POINT, Floats
-from discreet.mechanisms.swapping.numbering import Integers
 from discreet.mechanisms.swapping.tally import spread
 from discreet.spec import psa
 

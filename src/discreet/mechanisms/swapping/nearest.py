@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.compiled import compiled, compiled_within
+from discreet.mechanisms.numbering import Integers, order_of
 from discreet.mechanisms.swapping.geometry import FIRST, LEAVE, Tree, take_one
 from discreet.mechanisms.swapping.households import Households, Swap
-from discreet.mechanisms.swapping.numbering import Integers, order_of
 from discreet.mechanisms.swapping.risk import Risk, Tier, settle_ties
 from discreet.mechanisms.swapping.search import (
     Nodes,

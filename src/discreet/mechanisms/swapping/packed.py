@@ -22,9 +22,9 @@ from discreet.census import Census, unit_columns
 from discreet.engine import Engine
 from discreet.errors import DiscreetError
 from discreet.mechanisms.microdata import write_places
+from discreet.mechanisms.numbering import find_in
 from discreet.mechanisms.swapping.kernel import permute_strata
 from discreet.mechanisms.swapping.moves import Moves
-from discreet.mechanisms.swapping.numbering import find_in
 from discreet.mechanisms.swapping.packed_places import Batch, Blocks, batches_of_blocks
 from discreet.mechanisms.swapping.packing import Packing, packing_of
 from discreet.mechanisms.swapping.strata import Swapped

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from discreet.census import Census
 from discreet.engine import Frame
+from discreet.mechanisms.numbering import Integers
 from discreet.mechanisms.swapping.households import Floats, points_by_number
-from discreet.mechanisms.swapping.numbering import Integers
 from discreet.mechanisms.swapping.strata import Swapped
 from discreet.spec import WHOLE
 

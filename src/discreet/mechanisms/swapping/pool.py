@@ -7,7 +7,7 @@ entries hold the household of that rank (Hoare 1961, "Find").
 from __future__ import annotations
 
 from discreet.compiled import compiled, compiled_within
-from discreet.mechanisms.swapping.numbering import Integers
+from discreet.mechanisms.numbering import Integers
 
 # Columns of a pool: what its entries are ranked by, what each stands for (a node or a slot),
 # and how many households it has.

@@ -28,12 +28,12 @@ from discreet.census import Census
 from discreet.config import suggest
 from discreet.engine import Engine, Frame
 from discreet.files import read_yaml, write_yaml
+from discreet.mechanisms.numbering import Integers, numbered
 from discreet.mechanisms.swapping import factors
 from discreet.mechanisms.swapping.fields import check_columns, check_level
 from discreet.mechanisms.swapping.households import Households, Swap
 from discreet.mechanisms.swapping.listed import ListedSwapping, pairs_allowed
 from discreet.mechanisms.swapping.listed_law import public_docs_law
-from discreet.mechanisms.swapping.numbering import Integers, numbered
 from discreet.mechanisms.swapping.pair_law import Counts, law_of_release
 from discreet.mechanisms.swapping.public_docs_pass import Prepared, pair
 from discreet.mechanisms.swapping.targeted import RACES, RARE

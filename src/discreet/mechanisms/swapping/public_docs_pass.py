@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.mechanisms.numbering import Integers
 from discreet.mechanisms.swapping.donors import (
     Flags,
     Free,
@@ -20,7 +21,6 @@ from discreet.mechanisms.swapping.donors import (
 )
 from discreet.mechanisms.swapping.factors import Imputation, Selection
 from discreet.mechanisms.swapping.households import Households, Swap
-from discreet.mechanisms.swapping.numbering import Integers
 from discreet.noise import Randomness
 
 

@@ -29,12 +29,12 @@ from pydantic import Field, model_validator
 
 from discreet.census import Census, Schema
 from discreet.config import suggest
+from discreet.mechanisms.numbering import numbered
 from discreet.mechanisms.swapping import anonymity
 from discreet.mechanisms.swapping.fields import check_level
 from discreet.mechanisms.swapping.households import Households, Swap
 from discreet.mechanisms.swapping.listed import ListedSwapping, pairs_allowed
 from discreet.mechanisms.swapping.listed_law import record_law
-from discreet.mechanisms.swapping.numbering import numbered
 from discreet.mechanisms.swapping.pair_law import Counts, law_of_release
 from discreet.mechanisms.swapping.record_pass import Prepared, pair
 from discreet.noise import Randomness

@@ -12,6 +12,7 @@ from math import ceil
 
 import numpy as np
 
+from discreet.mechanisms.numbering import Integers
 from discreet.mechanisms.swapping.donors import (
     Flags,
     Found,
@@ -22,7 +23,6 @@ from discreet.mechanisms.swapping.donors import (
     words_of,
 )
 from discreet.mechanisms.swapping.households import Households, Swap
-from discreet.mechanisms.swapping.numbering import Integers
 from discreet.noise import Randomness, key_of
 
 

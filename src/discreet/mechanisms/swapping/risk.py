@@ -18,14 +18,14 @@ import numpy as np
 
 from discreet.census import Census
 from discreet.config import Strict
-from discreet.mechanisms.swapping.households import Households, Places
-from discreet.mechanisms.swapping.numbering import (
+from discreet.mechanisms.numbering import (
     Integers,
     numbered,
     packed,
     run_starts,
     sort_keys,
 )
+from discreet.mechanisms.swapping.households import Households, Places
 from discreet.noise import Words
 from discreet.spec import Rational
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.compiled import compiled, compiled_within
+from discreet.mechanisms.numbering import Integers
 from discreet.mechanisms.swapping.geometry import (
     AXIS,
     BELOW,
@@ -28,7 +29,6 @@ from discreet.mechanisms.swapping.geometry import (
     Y,
     Z,
 )
-from discreet.mechanisms.swapping.numbering import Integers
 from discreet.mechanisms.swapping.pool import COUNT, KEY, WHAT, cut
 
 Flags = NDArray[np.bool_]

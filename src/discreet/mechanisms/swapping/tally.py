@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.mechanisms.numbering import Integers
 from discreet.mechanisms.swapping.geometry import kilometres
 from discreet.mechanisms.swapping.households import Floats, Households, Swap
-from discreet.mechanisms.swapping.numbering import Integers
 
 Flags = NDArray[np.bool_]
 

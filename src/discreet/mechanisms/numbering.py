@@ -37,10 +37,17 @@ def numbered(columns: Sequence[Codes]) -> tuple[Integers, Integers]:
 
 def order_of(columns: Sequence[Codes]) -> Integers:
     """Return the places of the rows in the order of the columns; equal rows stay in theirs."""
+    rows = rows_in_order(columns)
+    return np.arange(columns[0].size) if isinstance(rows, slice) else rows
+
+
+def rows_in_order(columns: Sequence[Codes]) -> Integers | slice:
+    """Return an index that takes rows in the order of the columns.
+
+    Rows that are in order already, as in most files that are read, are taken uncopied.
+    """
     key, span = packed(columns)
-    if (key[:-1] <= key[1:]).all():  # as in most files that are read
-        return np.arange(key.size)
-    return sort_keys(key, span)
+    return slice(None) if (key[:-1] <= key[1:]).all() else sort_keys(key, span)
 
 
 def run_starts(ranked: Codes) -> Integers:
