@@ -193,7 +193,7 @@ def _kinds(engine: Engine, rate: Fraction, counted: Frame, held: Frame, placed: 
         digits = rows.select("label", text=nw.col("count").cast(nw.String))
         texts.append(engine.join_text(digits, "label", "text", name))
     margins = engine.materialise(texts[0].join(texts[1], on="label", how="inner"))
-    kinds = engine.rows(margins.select("holding", "swapping").unique())
+    kinds = engine.rows(engine.distinct(margins.select("holding", "swapping")))
     losses = [_small_loss(*sorted(map(_counts, kind)), rate) for kind in kinds]
     known = engine.from_numpy(
         {
@@ -231,7 +231,7 @@ def _small_loss(
 
 def _judged(engine: Engine, rate: Fraction, counted: Frame, kinds: Frame) -> Frame:
     """Add budgets, loss and how it is known to the counts of the strata."""
-    sizes = [int(row[0]) for row in engine.rows(counted.select("stratum_size").unique())]
+    sizes = [int(row[0]) for row in engine.rows(engine.distinct(counted.select("stratum_size")))]
     budgets = engine.from_numpy(_budgets(sizes, rate))
     judged = counted.join(budgets, on="stratum_size", how="inner").join(
         kinds, on="label", how="left"

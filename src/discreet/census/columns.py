@@ -37,30 +37,38 @@ class Columns:
         return self._extend(frame, place, list(dict.fromkeys(names)))
 
     def _extend(self, frame: Frame, place: TableName, names: list[str]) -> Frame:
-        """Add what is missing, parents before the columns made from them."""
+        """Add what is missing: all from above in one join, all of members in one aggregation."""
         present = set(frame.collect_schema().names())
-        todo = [name for name in names if name not in present]
-        if not todo:
-            return frame
-        for name in todo:
-            if self.schema.home(name, place) is None:
-                known = self.schema.visible(place)
-                raise BadInput(f"{place} have no column '{name}'.{suggest(name, known)}")
-        own = [name for name in todo if self.schema.home(name, place) == place]
-        above = [name for name in todo if name not in own]
-        for name in own:
-            above += [need for need in self._inputs(place, name) if need not in present]
-        own_inputs = [n for n in dict.fromkeys(above) if self.schema.home(n, place) == place]
-        frame = self._extend(frame, place, own_inputs)
-        present = set(frame.collect_schema().names())
-        upwards = [n for n in dict.fromkeys(above) if n not in own_inputs and n not in present]
+        wanted = self._with_inputs(place, names, present)
+        upwards = [name for name in wanted if self.schema.home(name, place) != place]
         if upwards:
             frame = self._join_above(frame, place, upwards)
-        own = [name for name in own if name not in present]
-        frame = self._members(frame, place, own)
-        rest = [name for name in own if not self._is_member(place, name)]
-        made = {name: self._expression(place, name) for name in rest}
-        return frame.with_columns(**made) if made else frame
+        own = [name for name in wanted if name not in upwards]
+        members = [name for name in own if self._is_member(place, name)]
+        frame = self._members(frame, place, members)
+        present |= {*upwards, *members}
+        rest = [name for name in own if name not in members]
+        while rest:
+            now = [name for name in rest if present.issuperset(self._inputs(place, name))]
+            frame = frame.with_columns(**{name: self._expression(place, name) for name in now})
+            present |= {*now}
+            rest = [name for name in rest if name not in now]
+        return frame
+
+    def _with_inputs(self, place: TableName, names: list[str], present: set[str]) -> list[str]:
+        """Return the columns that are not there, with those they are made from before them."""
+        found: list[str] = []
+        for name in names:
+            if name in present or name in found:
+                continue
+            home = self.schema.home(name, place)
+            if home is None:
+                known = self.schema.visible(place)
+                raise BadInput(f"{place} have no column '{name}'.{suggest(name, known)}")
+            if home == place:
+                found += self._with_inputs(place, self._inputs(place, name), present | {*found})
+            found.append(name)
+        return found
 
     def _inputs(self, place: TableName, name: str) -> list[str]:
         variable = self.schema.variables(place).get(name)

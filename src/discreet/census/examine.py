@@ -10,6 +10,7 @@ import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import narwhals as nw
 from narwhals.dtypes import DType
@@ -108,22 +109,34 @@ class Examination:
         present, block = self.sight.present[place], self.schema.block
         if place == "geography":
             if set(self.schema.levels) <= present:
-                yield unique_check(block)
+                yield from self._once(place, block)
                 yield from nesting_checks(self.schema)
             return
         if self._located(place):
             yield Check("block", _dangling(block), (block,))
         if place == "units" and "unit_id" in present:
-            yield unique_check("unit_id")
+            yield from self._once(place, "unit_id")
         if place == "persons" and self.sight.linked:
             yield Check("unit", _dangling("unit_id"), ("unit_id",))
         if place == "persons" and "person_key" in present:
             # Keys have 60 bits: in a census of hundreds of millions two may meet by chance,
             # which matters only where donors are named by them.
-            yield unique_check("person_key", "error" if "donor_id" in present else "warn")
+            yield from self._once(place, "person_key", "error" if "donor_id" in present else "warn")
             if "donor_id" in present:
                 itself = (nw.col("donor_id") == nw.col("person_key")).fill_null(False)
                 yield Check("donor", _dangling("donor_id") | itself, ("donor_id",))
+
+    def _once(
+        self, place: TableName, name: str, severity: Literal["error", "warn"] = "error"
+    ) -> Iterator[Check]:
+        """Yield the check that ids are unique, unless a count shows that they are.
+
+        To count is cheap; to mark the rows that repeat an id takes an order of all.
+        """
+        with reading(self.tables[place].file):
+            repeated = self.engine.repeated(self.tables[place].frame, name)
+        if repeated:
+            yield unique_check(name, severity)
 
     def _located(self, place: TableName) -> bool:
         """Say whether rows of a table name an area that the geography could know."""
@@ -145,12 +158,18 @@ class Examination:
             frame = self.parents["units"] = self.engine.materialise(frame)
         block, present = self.schema.block, self.sight.present[place]
         if place != "geography" and self._located(place):
-            frame = _mark(frame, block, self.parents["geography"], block)
+            frame = self._mark(frame, block, "geography", block)
         if place == "persons" and self.sight.linked:
-            frame = _mark(frame, "unit_id", self.parents["units"], "unit_id")
+            frame = self._mark(frame, "unit_id", "units", "unit_id")
         if place == "persons" and {"donor_id", "person_key"} <= present:
-            frame = _mark(frame, "donor_id", self.tables["persons"].frame, "person_key")
+            frame = self._mark(frame, "donor_id", "persons", "person_key")
         return frame
+
+    def _mark(self, frame: Frame, name: str, other: TableName, key: str) -> Frame:
+        """Add `_known_NAME`: true where `name` is a `key` of the other table, else missing."""
+        listed = self.parents[other].select(nw.col(key).alias(name)).drop_nulls()
+        known = self.engine.distinct(listed).with_columns(nw.lit(True).alias(f"_known_{name}"))
+        return frame.join(known, on=name, how="left")
 
     def check(
         self, place: TableName, file: str, frame: Frame, checks: list[Check]
@@ -209,13 +228,6 @@ class Examination:
 
 def _dangling(name: str) -> nw.Expr:
     return nw.col(f"_known_{name}").is_null() & ~nw.col(name).is_null()
-
-
-def _mark(frame: Frame, name: str, other: Frame, key: str) -> Frame:
-    """Add `_known_NAME`: true where `name` is a `key` of the other table, else missing."""
-    known = other.select(nw.col(key).alias(name)).drop_nulls().unique()
-    marked = known.with_columns(nw.lit(True).alias(f"_known_{name}"))
-    return frame.join(marked, on=name, how="left")
 
 
 def _first_of_each(frame: Frame, name: str) -> Frame:

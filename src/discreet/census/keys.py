@@ -19,15 +19,23 @@ def key_columns(schema: Schema, present: list[str]) -> list[str]:
 
 
 def with_person_key(engine: Engine, persons: Frame, schema: Schema, key: str) -> Frame:
-    """Add `person_key`, a keyed hash of the record and its ordinal among identical records.
+    """Return persons with `person_key`, a keyed hash of the record and of its ordinal.
 
-    Identical records of one unit are numbered so that their keys differ; which of them
-    gets which number is immaterial because they are identical.
+    Identical records of one unit are numbered from 1 so that their keys differ; which of
+    them gets which number is immaterial because they are identical.
     """
     columns = key_columns(schema, persons.collect_schema().names())
+    first = persons.with_columns(_ordinal=nw.lit(1, dtype=nw.Int64))
+    keyed = engine.materialise(engine.order_key(first, [*columns, "_ordinal"], key, "person_key"))
+    if not engine.repeated(keyed, "person_key"):
+        return keyed.drop("_ordinal")
+    # Only records that share a key with another can be identical to another.
+    times = keyed.group_by("person_key").agg(_times=nw.len())
+    shared = engine.materialise(times.filter(nw.col("_times") > 1).select("person_key"))
+    others = keyed.join(shared, on="person_key", how="anti")
     # Ranking any constant gives identical records 1, 2, ...; ties cannot matter.
-    numbered = persons.with_columns(_constant=nw.lit(1)).with_columns(
-        _ordinal=nw.col("_constant").rank("ordinal").over(*columns)
-    )
-    keyed = engine.order_key(numbered, [*columns, "_ordinal"], key, "person_key")
-    return keyed.drop("_constant", "_ordinal")
+    alike = keyed.join(shared, on="person_key", how="semi").drop("person_key")
+    ordinal = nw.col("_ordinal").rank("ordinal").over(*columns).cast(nw.Int64)
+    alike = alike.with_columns(_ordinal=ordinal)
+    again = engine.order_key(alike, [*columns, "_ordinal"], key, "person_key")
+    return nw.concat([others, again.select(*others.collect_schema().names())]).drop("_ordinal")

@@ -16,7 +16,7 @@ from narwhals.dtypes import DType
 from discreet.census import condition
 from discreet.census.checks import FILE, ROW, Check, unread
 from discreet.census.declarations import TableName, Variable
-from discreet.census.examine import Loaded
+from discreet.census.examine import Loaded, reading
 from discreet.census.expand import expand
 from discreet.census.findings import Finding
 from discreet.census.layout import Layout, Making, Part
@@ -74,6 +74,8 @@ class Mapper:
         # A file that lacks a column may have another from which the same can be made.
         self.given = {n: m.for_file(self.types) for n, m in self.plan.columns.items()}
         makings = dict(self._makings())
+        if self.plan.distinct:
+            self._once_each(makings)
         self._mark_found(makings)
         self._require(makings)
         made: dict[str, nw.Expr] = {}
@@ -154,18 +156,25 @@ class Mapper:
         self.sources.use(self.place, on)
         self.sources.use(table, on)
         names = {c: f"{table}.{c}" for c in other.columns if c not in (ROW, FILE)}
-        key = as_text(on, other.columns[on])
-        keyed = other.frame.with_columns(_key=key)
-        renamed = keyed.select("_key", ROW, *(nw.col(c).alias(new) for c, new in names.items()))
-        once = renamed.unique(subset=["_key"], keep="first", order_by=[ROW]).drop(ROW)
+        keyed = other.frame.with_columns(_key=as_text(on, other.columns[on]))
         self.frame = self.frame.with_columns(_key=as_text(on, self.types[on]))
-        own = self.frame.select("_key").unique().with_columns(_known=nw.lit(True))
-        self.frame = self.frame.join(once, on="_key", how="left")
+        own = self.frame.select("_key")
+        once = keyed.select("_key", ROW, *(nw.col(c).alias(new) for c, new in names.items()))
+        if not self._pairs_up(other, keyed, own):
+            once = once.unique(subset=["_key"], keep="first", order_by=[ROW])
+            repeated = nw.col("_key").count().over("_key") != 1
+            check = Check("lookup", repeated | nw.col("_known").is_null(), (on,))
+            known = self.engine.distinct(own).with_columns(_known=nw.lit(True))
+            marked = keyed.join(known, on="_key", how="left")
+            self.raw_checks.append(RawCheck(table, other, marked, [check]))
+        self.frame = self.frame.join(once.drop(ROW), on="_key", how="left")
         self.types |= {new: other.columns[c] for c, new in names.items()}
-        repeated = nw.col("_key").count().over("_key") != 1
-        check = Check("lookup", repeated | nw.col("_known").is_null(), (on,))
-        marked = keyed.join(own, on="_key", how="left")
-        self.raw_checks.append(RawCheck(table, other, marked, [check]))
+
+    def _pairs_up(self, other: Loaded, keyed: Frame, own: Frame) -> bool:
+        """Say whether every row of a looked-up file has a key of its own that is wanted here."""
+        with reading(other.file):
+            lost = keyed.join(own, on="_key", how="anti").select(nw.len())
+            return not (self.engine.repeated(keyed, "_key") or self.engine.rows(lost)[0][0])
 
     def _mark_found(self, makings: Mapping[str, Making]) -> None:
         """Add, for each part that asks for it, whether its value stands in another file."""
@@ -176,12 +185,18 @@ class Mapper:
             if table in self.sources and column in self.sources.open(table).columns:
                 other = self.sources.open(table)
                 key = as_text(column, other.columns[column])
-                known = other.frame.select(_sought=key).drop_nulls().unique()
+                known = self.engine.distinct(other.frame.select(_sought=key).drop_nulls())
                 known = known.with_columns(nw.lit("1").alias(name))
                 own = self.frame.with_columns(_sought=as_text(column, self.types[column]))
                 self.frame = own.join(known, on="_sought", how="left").drop("_sought")
                 mark = nw.col(name).fill_null("0")
             self.frame = self.frame.with_columns(mark.alias(name))
+
+    def _once_each(self, makings: Mapping[str, Making]) -> None:
+        """Keep the first of rows that agree on all that is wanted: most repeat another."""
+        wanted = {part.column for making in makings.values() for part in making.from_}
+        self.frame = self.frame.group_by(*sorted(wanted)).agg(nw.col(ROW).min())
+        self.types.pop(FILE, None)
 
     # -- values --------------------------------------------------------------------------
 

@@ -257,6 +257,13 @@ class Engine:
         numbered = relation.project(f"*, row_number() over () as {_quoted(name)}")
         return self.materialise(self._frame(numbered))
 
+    def distinct(self, frame: Frame) -> Frame:
+        """Return each different row once.
+
+        Narwhals numbers the rows of each kind to keep the first, which takes far longer.
+        """
+        return self._frame(self._relation(frame).distinct())
+
     def repeated(self, frame: Frame, key: str) -> int:
         """Return how many rows lack a key or have one that stands in an earlier row, too."""
         relation = self._relation(frame.select(key))

@@ -246,7 +246,7 @@ def _grid(census: Census, table: Table, level: str) -> Frame:
     """Return every cell of a table: `area, <by>, cell, count`, cells numbered from 1."""
     engine = census.engine
     areas = census.geography.select(nw.col(level).alias("area"))
-    grid = areas.filter(~nw.col("area").is_null()).unique()
+    grid = engine.distinct(areas.filter(~nw.col("area").is_null()))
     for column in table.by:
         values = categories(census.schema, table.count, column)
         listed = {column: np.array(values, dtype=object), f"_{column}": np.arange(len(values))}

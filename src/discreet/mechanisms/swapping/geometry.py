@@ -132,7 +132,7 @@ def check_points(census: Census) -> None:
     if census.engine.rows(bad)[0][0]:
         # Blocks nobody lives in need no point; the others are named by the usual check.
         occupied = {"kind": list(census.schema.kinds.occupied)}
-        lived_in = census.frame("units", [block], where=occupied).unique()
+        lived_in = census.engine.distinct(census.frame("units", [block], where=occupied))
         places = read_places(census, block, [], points=True)
         joined = lived_in.join(places.frame, on=block, how="inner").select("place")
         points_of(places, census.engine.to_numpy(joined)["place"])

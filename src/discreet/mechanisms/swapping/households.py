@@ -104,7 +104,7 @@ def read_places(
         engine.project(census.geography, {block: f'"{block}"', within: f'"{within}"', **wanted})
     )
     arrays = engine.to_numpy(geography.select(*wanted).sort(f"n_{block}"))
-    listed = geography.select(within).unique().sort(within)
+    listed = engine.distinct(geography.select(within)).sort(within)
     frame = geography.select(nw.col(block), nw.col(f"n_{block}").alias("place"))
     return Places(
         frame=engine.materialise(frame),
@@ -214,7 +214,7 @@ def _coded(engine: Engine, rows: Frame, names: Sequence[str]) -> Frame:
     numbers = [name for name in names if types[name].is_integer()]
     for name in (name for name in names if name not in numbers):
         rows = engine.fingerprint(rows, [name], "text")
-        values = rows.select("text").unique()
+        values = engine.distinct(rows.select("text"))
         coded = engine.materialise(engine.number_rows(values, ["text"], "number"))
         rows = rows.join(coded, on="text", how="inner").drop("text", name)
         rows = rows.rename({"number": name})

@@ -150,7 +150,7 @@ class _Book:
         rows = engine.fingerprint(rows, swapped.match, "_label")
         rows = engine.number_rows(rows, ["_text"], "_listed")
         rows = engine.materialise(engine.number_rows(rows, own, "_released"))
-        labels = sorted(row[0] for row in engine.rows(rows.select("_label").unique()))
+        labels = sorted(row[0] for row in engine.rows(engine.distinct(rows.select("_label"))))
         kinds = nw.col("kind").is_in(swapped.where(census)["kind"])
         wanted = rows.select("unit_id", "_label", "_listed", "_released", _moving=kinds)
         listed = engine.rows(wanted.sort("unit_id"))

@@ -48,7 +48,7 @@ class Blocks:
         frame = engine.sort_and_number(
             rows.select(block, "_top", "_area", "_listed"), [block], "_n"
         )
-        areas = sorted(row[0] for row in engine.rows(frame.select("_area").unique()))
+        areas = sorted(row[0] for row in engine.rows(engine.distinct(frame.select("_area"))))
         numbers = engine.from_numpy(
             {"_area": np.array(areas, dtype=object), "_number": np.arange(len(areas))}
         )

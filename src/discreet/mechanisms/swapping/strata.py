@@ -135,7 +135,7 @@ def permute(
         _size=nw.len().cast(nw.Int64), _alike=(held.max() == held.min()).cast(nw.Int64)
     )
     listed = engine.materialise(engine.number_rows(sizes, ["_label"], "_stratum"))
-    values = rows.select("_value", *swapped.swap).unique()
+    values = engine.distinct(rows.select("_value", *swapped.swap))
     values = engine.materialise(engine.number_rows(values, ["_value"], "_number"))
     ordered = (
         rows.join(listed.select("_label", "_stratum"), on="_label", how="inner")

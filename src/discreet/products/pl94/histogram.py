@@ -46,7 +46,7 @@ def block_counts(census: Census, levels: Sequence[str]) -> BlockCounts:
         quarters = engine.materialise(_by_place(census, _units(census)))
         # Persons without a link to a unit may live where there is none.
         counted = [frame.select(block) for frame in (quarters, people) if frame is not None]
-        geography = geography.join(nw.concat(counted).unique(), on=block, how="inner")
+        geography = geography.join(engine.distinct(nw.concat(counted)), on=block, how="inner")
         quarters = quarters.filter(~nw.col("place").is_null())
     ranks = {f"{level} number": _rank(level) for level in levels}
     names = {name: _quoted(name) for name in geography.collect_schema().names()}
@@ -82,7 +82,7 @@ def _rank(level: str) -> str:
 
 def _codes(engine: Engine, places: Frame, level: str) -> NDArray[Any]:
     """Return the codes of the areas of a level, in order."""
-    inside = places.filter(~nw.col(level).is_null()).select(level).unique()
+    inside = engine.distinct(places.filter(~nw.col(level).is_null()).select(level))
     return engine.to_numpy(inside.sort(level))[level]
 
 
