@@ -180,7 +180,7 @@ def with_discreet(folder: Path, out: Path, states: list[str], threads: int, memo
     """Protect the census in `folder`, or in files of layout phsafe, and write the release."""
     import warnings
 
-    from discreet.census import Census, ingest
+    from discreet.census import Census, read_census
     from discreet.engine import Engine
     from discreet.mechanisms import mechanism, protect
     from discreet.noise import trial
@@ -188,10 +188,9 @@ def with_discreet(folder: Path, out: Path, states: list[str], threads: int, memo
     warnings.simplefilter("ignore")  # that the nation is fewer than 51 states
     engine = Engine(work=out.parent / "work", memory_limit=memory, threads=threads)
     if (folder / "geo.csv").exists():
-        read = out.parent / "read"
-        ingest(folder, read, layout="phsafe", origin="simulated", engine=engine)
-        folder = read
-    census = Census.open(folder, engine)
+        census = read_census(folder, layout="phsafe", origin="simulated", engine=engine)
+    else:
+        census = Census.open(folder, engine)
     parameters = {"configuration": "us-2020", "states": states}
     protect(mechanism("phsafe", census.schema, parameters), census, trial(1), out, threads)
     engine.close()

@@ -36,6 +36,12 @@ def copied(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.fixture
+def layouts() -> dict[str, dict[str, Any]]:
+    """Return how each sample is read."""
+    return LAYOUTS
+
+
+@pytest.fixture
 def take_in(tmp_path: Path, engine: Engine) -> Callable[..., IngestReport]:
     """Ingest a folder as the sample it was copied from."""
 

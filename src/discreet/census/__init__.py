@@ -26,7 +26,7 @@ from discreet.census.declarations import (
     Variable,
 )
 from discreet.census.findings import Finding, Findings, InvalidCensus, Waiver, read_waivers
-from discreet.census.ingest import IngestReport, ingest
+from discreet.census.ingest import IngestReport, ingest, read_census
 from discreet.census.keys import key_columns, with_person_key
 from discreet.census.layout import Layout, load_layout
 from discreet.census.records import person_columns, unit_columns, unit_records
@@ -66,6 +66,7 @@ __all__ = [
     "load_schema",
     "made_from",
     "person_columns",
+    "read_census",
     "read_header",
     "read_schema",
     "read_waivers",

@@ -11,7 +11,7 @@ A census is a folder::
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +21,7 @@ import narwhals as nw
 from discreet.census import condition
 from discreet.census.columns import Columns
 from discreet.census.declarations import TableName
+from discreet.census.keys import with_person_key
 from discreet.census.schema import Schema, read_schema
 from discreet.config import Strict, parse
 from discreet.engine import Engine, Frame
@@ -60,6 +61,8 @@ class Census:
     origin: Origin
     folder: Path | None = None
     note: str = ""
+    #: Secret of the person keys where the census was read without making them.
+    key: str | None = field(default=None, repr=False)
     _columns: Columns = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -125,6 +128,22 @@ class Census:
         if where:
             frame = frame.filter(condition.to_expression(where))
         return frame.select(*wanted)
+
+    def members(self, units: Frame) -> Census:
+        """Return the census with persons of some units (`unit_id`) alone, each with its key.
+
+        A key depends on the persons of its unit only, so where keys were not stored they are
+        made for those who need one.
+        """
+        lives = self.table("persons").join(units.select("unit_id"), on="unit_id", how="semi")
+        return replace(self, persons=lives).keyed()
+
+    def keyed(self) -> Census:
+        """Return the census with a key for every person."""
+        if self.key is None or self.persons is None:
+            return self
+        persons = with_person_key(self.engine, self.persons, self.schema, self.key)
+        return replace(self, persons=persons, key=None)
 
     @cached_property
     def kinds_by_block(self) -> Frame:

@@ -160,7 +160,7 @@ class Columns:
 def _count(members: condition.Condition) -> nw.Expr:
     if not members:
         return nw.len()
-    return nw.when(condition.to_expression(members)).then(1).otherwise(0).sum()
+    return nw.when(condition.to_expression(members)).then(nw.lit(1)).count()
 
 
 def _recode(recode: Recode, source: Variable | None) -> nw.Expr:

@@ -30,6 +30,7 @@ from discreet.census.checks import (
     value_checks,
 )
 from discreet.census.columns import Columns
+from discreet.census.consistency import made_from
 from discreet.census.declarations import TableName
 from discreet.census.findings import FIRST_ROWS, Finding, Findings
 from discreet.census.schema import Schema
@@ -81,6 +82,8 @@ class Examination:
         self.sight = Sight(schema, {place: t.columns for place, t in tables.items()})
         #: Tables as others look up in them: each id once, so that no join repeats rows.
         self.parents = {place: table.frame for place, table in tables.items()}
+        #: Tables and columns whose values were found to stand in one row each.
+        self.single: set[tuple[TableName, str]] = set()
 
     def run(self) -> Findings:
         """Return what was found, and the rules that could not be checked."""
@@ -137,6 +140,8 @@ class Examination:
             repeated = self.engine.repeated(self.tables[place].frame, name)
         if repeated:
             yield unique_check(name, severity)
+        else:
+            self.single.add((place, name))
 
     def _located(self, place: TableName) -> bool:
         """Say whether rows of a table name an area that the geography could know."""
@@ -150,11 +155,10 @@ class Examination:
             return self.tables[name].frame if name == place else self.parents[name]
 
         looked_at = columns_looked_at(self.schema, place, self.sight)
-        if place == "units":
-            looked_at |= unit_columns_for_persons(self.schema, self.sight)
-        frame = Columns(self.schema, table).add(place, sorted(looked_at))
-        if place == "units":
-            # Counts of members are wanted again by the checks of persons.
+        again = unit_columns_for_persons(self.schema, self.sight) if place == "units" else set()
+        frame = Columns(self.schema, table).add(place, sorted(looked_at | again))
+        if any(of == "persons" for name in again for of, _ in made_from(self.schema, name, place)):
+            # What is counted from members is wanted again by the checks of persons.
             frame = self.parents["units"] = self.engine.materialise(frame)
         block, present = self.schema.block, self.sight.present[place]
         if place != "geography" and self._located(place):
@@ -168,7 +172,8 @@ class Examination:
     def _mark(self, frame: Frame, name: str, other: TableName, key: str) -> Frame:
         """Add `_known_NAME`: true where `name` is a `key` of the other table, else missing."""
         listed = self.parents[other].select(nw.col(key).alias(name)).drop_nulls()
-        known = self.engine.distinct(listed).with_columns(nw.lit(True).alias(f"_known_{name}"))
+        once = listed if (other, key) in self.single else self.engine.distinct(listed)
+        known = once.with_columns(nw.lit(True).alias(f"_known_{name}"))
         return frame.join(known, on=name, how="left")
 
     def check(

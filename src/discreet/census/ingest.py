@@ -1,4 +1,4 @@
-"""Read somebody's files, check everything, and only then write a census folder."""
+"""Read somebody's files, check everything, and only then write or return a census."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.census.census import SIMULATED, Origin, read_header, write_header
+from discreet.census.census import SIMULATED, Census, Origin, read_header, write_header
 from discreet.census.declarations import TableName
 from discreet.census.examine import TABLES, Examination, Loaded, reading, write_values
 from discreet.census.findings import (
@@ -73,11 +73,7 @@ def ingest(
         Write the values at fault to `values.csv` in `work`, readable by its owner only.
     """
     source, out = Path(source), Path(out)
-    if not source.exists():
-        raise BadInput(f"{source.name} does not exist. Check the path.")
-    plan = load_layout(layout)
-    origin = origin or _origin_of(source)
-    base = load_schema(_schema_of(source, plan, schema))
+    origin, plan, base = _plan(source, layout, schema, origin, key)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(f"{out.name} exists and is not empty. Choose another folder or delete it.")
     if not out.resolve().parent.is_dir():
@@ -86,12 +82,66 @@ def ingest(
         raise BadInput("values are written to the work folder only: name one.")
     if work is not None and work.exists() and (not work.is_dir() or any(work.iterdir())):
         raise BadInput(f"{work.name} is not empty: the work folder must be a new one of its own.")
+    with _workplace(out, work, engine) as used:
+        read = _examined(used, source, plan, base, waivers, work if values else None)
+        with atomic_folder(out) as folder:
+            counts = read.store.write(folder, key or secrets.token_hex(32))
+            note = SIMULATED if origin == "simulated" else ""
+            write_header(folder, read.store.schema, origin, note)
+            write_json(folder / RECORD, _record(plan, read, counts), 0o600)
+    return IngestReport(read.findings, counts)
+
+
+def read_census(
+    source: Path,
+    *,
+    layout: str | Path = "canonical",
+    schema: str | Path | None = None,
+    origin: Origin | None = None,
+    waivers: Path | None = None,
+    key: str | None = None,
+    engine: Engine | None = None,
+) -> Census:
+    """Return the census in somebody's files after the same checks as `ingest`, not stored.
+
+    For work in one go: nothing is written but what the engine spills to its work folder.
+    Person keys are made when they are needed, and for those who need one. Parameters are
+    those of `ingest`.
+    """
+    source = Path(source)
+    origin, plan, base = _plan(source, layout, schema, origin, key)
+    engine, secret = engine or Engine(), key or secrets.token_hex(32)
+    store = _examined(engine, source, plan, base, waivers, None).store
+    frames = store.frames(secret, lazy=True)
+    persons = frames.get("persons")
+    made = persons is None or "person_key" in persons.collect_schema().names()
+    return Census(
+        store.schema,
+        engine,
+        frames["geography"],
+        frames.get("units"),
+        persons,
+        origin,
+        note=SIMULATED if origin == "simulated" else "",
+        key=None if made else secret,
+    )
+
+
+def _plan(
+    source: Path,
+    layout: str | Path,
+    schema: str | Path | None,
+    origin: Origin | None,
+    key: str | None,
+) -> tuple[Origin, Layout, Schema]:
+    """Return where data come from, and the layout and schema to read them by."""
+    if not source.exists():
+        raise BadInput(f"{source.name} does not exist. Check the path.")
     if key is not None and not key:
         raise BadInput("the secret of the person keys is empty. Give a long random text.")
-    with _workplace(out, work, engine) as used:
-        return _ingest(
-            used, source, out, plan, base, origin, work if values else None, waivers, key
-        )
+    plan = load_layout(layout)
+    origin = origin or _origin_of(source)
+    return origin, plan, load_schema(_schema_of(source, plan, schema))
 
 
 def _origin_of(source: Path) -> Origin:
@@ -127,18 +177,25 @@ def _workplace(out: Path, work: Path | None, engine: Engine | None) -> Iterator[
         shutil.rmtree(folder / "spill" if work else folder, ignore_errors=True)
 
 
-def _ingest(
+@dataclass(frozen=True)
+class _Examined:
+    """Tables that keep every rule, or break only waived ones."""
+
+    findings: Findings
+    waivers: list[Waiver]
+    store: Store
+
+
+def _examined(
     engine: Engine,
     source: Path,
-    out: Path,
     layout: Layout,
     base: Schema,
-    origin: Origin,
-    values: Path | None,
     waivers: Path | None,
-    key: str | None,
-) -> IngestReport:
-    schema, checked = layout.kept(base), layout.checked(base)
+    values: Path | None,
+) -> _Examined:
+    """Read and check everything; refuse data that break a rule nobody waived."""
+    checked = layout.checked(base)
     check_columns(layout, checked)
     given = read_waivers(waivers, checked) if waivers is not None else []
     sources = Sources(engine, source, layout)
@@ -154,12 +211,7 @@ def _ingest(
         raise InvalidCensus(findings)
     # A waived number may lie outside the small type that its range would fit in.
     wide = {(item.table, item.column) for item in findings.items if item.rule == "range"}
-    with atomic_folder(out) as folder:
-        store = Store(engine, schema, tables, wide)
-        counts = store.write(folder, key or secrets.token_hex(32))
-        write_header(folder, schema, origin, SIMULATED if origin == "simulated" else "")
-        write_json(folder / RECORD, _record(layout, findings, counts, given), 0o600)
-    return IngestReport(findings, counts)
+    return _Examined(findings, given, Store(engine, layout.kept(base), tables, wide))
 
 
 def _mapped(
@@ -182,13 +234,11 @@ def _mapped(
     return [*found, *sources.unused()], tables, mapped
 
 
-def _record(
-    layout: Layout, findings: Findings, counts: Mapping[str, int], waivers: list[Waiver]
-) -> dict[str, object]:
+def _record(layout: Layout, read: _Examined, counts: Mapping[str, int]) -> dict[str, object]:
     return {
         "format_version": FORMAT_VERSION,
         "layout": layout.name,
         "rows": dict(counts),
-        "waivers": [waiver.model_dump() for waiver in waivers],
-        **findings.data(),
+        "waivers": [waiver.model_dump() for waiver in read.waivers],
+        **read.findings.data(),
     }

@@ -66,6 +66,7 @@ class Mapper:
         self.types: dict[str, DType] = dict(self.raw.columns)
         self.findings: list[Finding] = []
         self.raw_checks: list[RawCheck] = []
+        self.computed: dict[str, nw.Expr] = {}
 
     def run(self) -> Mapped:
         """Return the table with typed columns, numbered rows, and nothing computed yet."""
@@ -81,6 +82,8 @@ class Mapper:
         made: dict[str, nw.Expr] = {}
         for name, making in makings.items():
             made |= self._column(name, making)
+        if self.computed:
+            self.frame = self.frame.with_columns(**self.computed)
         kept = [name for name in (FILE, ROW) if name in self.types]
         if self.plan.expand is not None:
             frame, checks, persons = expand(self.engine, self.frame, self.plan.expand, self._text)
@@ -227,13 +230,18 @@ class Mapper:
             nothing = nw.lit(None, dtype=TYPES.get(kind, nw.String))
             return {name: nothing, unread(name): text}
         if making.recode:
-            value, failed = recoded(text, making.recode)
+            value, failed = recoded(self._once(f"_text_{name}", text), making.recode)
             return {name: typed(value, kind), unread(name): failed}
         if kind == "text":
             return {name: text}
-        readable = text.str.contains(FORMS[kind])
+        readable = self._once(f"_readable_{name}", text.str.contains(FORMS[kind]))
         failed = nw.when(~readable).then(text)
         return {name: typed(nw.when(readable).then(text), kind), unread(name): failed}
+
+    def _once(self, name: str, expression: nw.Expr) -> nw.Expr:
+        """Return a column that holds an expression: used twice, it is computed once."""
+        self.computed[name] = expression
+        return nw.col(name)
 
     def _settle(self, frame: Frame, makings: Mapping[str, Making]) -> Frame:
         """Make legal values that the layout lists as missing so where they do not apply."""

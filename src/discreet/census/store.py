@@ -38,24 +38,37 @@ class Store:
     def write(self, folder: Path, key: str) -> dict[str, int]:
         """Write the tables and the secret of the keys; return the numbers of rows."""
         block = self.schema.block
-        frames = {place: self._stored(place) for place in self.tables}
-        if "persons" in frames:
-            # Before units are numbered: a number may depend on what other units there are.
-            frames["persons"] = self._keyed(frames["persons"], key)
-        if "units" in frames:
-            self._number_units(frames)
+        frames = self.frames(key)
         if "persons" in frames:
             write_text(folder / "person-key.txt", key + "\n", mode=0o600)
         home = "unit_id" if self.linked else block
         orders = {"geography": [block], "units": ["unit_id"], "persons": [home, "person_key"]}
         counts: dict[str, int] = {}
         for place, frame in frames.items():
-            columns = model_columns(self.schema, place, self.linked)
-            present = frame.collect_schema().names()
-            chosen = frame.select(*(name for name in columns if name in present))
-            self.engine.write_parquet(chosen, folder / f"{place}.parquet", orders[place])
+            self.engine.write_parquet(frame, folder / f"{place}.parquet", orders[place])
             counts[place] = int(self.engine.rows(frame.select(nw.len()))[0][0])
         return counts
+
+    def frames(self, key: str, *, lazy: bool = False) -> dict[TableName, Frame]:
+        """Return the tables of a census: ids as numbers, columns of the model in their order.
+
+        With `lazy`, persons have no keys where these can be made later.
+        """
+        frames = {place: self._stored(place) for place in self.tables}
+        plain = "units" not in frames or self._plain_ids(frames["units"])
+        later = (
+            lazy and plain and not {"person_key", "donor_id"} & {*self.tables["persons"].columns}
+        )
+        if "persons" in frames and not later:
+            # Before units are numbered: a number may depend on what other units there are.
+            frames["persons"] = self._keyed(frames["persons"], key)
+        if "units" in frames:
+            self._number_units(frames, plain)
+        for place, frame in frames.items():
+            columns = model_columns(self.schema, place, self.linked)
+            present = frame.collect_schema().names()
+            frames[place] = frame.select(*(name for name in columns if name in present))
+        return frames
 
     def _stored(self, place: TableName) -> Frame:
         """Return the table with whole numbers in the smallest type their range allows."""
@@ -67,12 +80,15 @@ class Store:
         }
         return table.frame.with_columns(**smaller) if smaller else table.frame
 
-    def _number_units(self, frames: dict[TableName, Frame]) -> None:
+    def _plain_ids(self, units: Frame) -> bool:
+        """Say whether the ids of units are whole numbers, written as such."""
+        others = units.filter(~nw.col("unit_id").str.contains(PLAIN_ID)).select(nw.len())
+        return int(self.engine.rows(others)[0][0]) == 0
+
+    def _number_units(self, frames: dict[TableName, Frame], plain: bool) -> None:
         """Turn unit ids into whole numbers, the same in units and persons."""
-        plain = nw.col("unit_id").str.contains(PLAIN_ID)
-        others = frames["units"].filter(~plain).select(nw.len())
         touched: list[TableName] = ["units", "persons"] if self.linked else ["units"]
-        if self.engine.rows(others)[0][0] == 0:
+        if plain:
             number = nw.col("unit_id").cast(nw.Int64)
             frames |= {place: frames[place].with_columns(unit_id=number) for place in touched}
             return

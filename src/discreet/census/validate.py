@@ -38,7 +38,7 @@ def validate(
         A folder for `values.csv`, which lists the values at fault and is readable by its
         owner only. Without it no value leaves the engine.
     """
-    schema = census.schema
+    schema, census = census.schema, census.keyed()
     if waivers is None:
         given = [] if census.folder is None else recorded_waivers(census.folder)
     else:

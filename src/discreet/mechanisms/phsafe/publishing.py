@@ -64,8 +64,11 @@ def _estimates(
     released: Mapping[str, Columns], thresholds: Mapping[str, int]
 ) -> dict[str, Columns]:
     """Return the tables of estimates, each from the tables it needs, two at a time."""
-    asked: list[tuple[str, ...]] = [(table,) for table in sdhc.estimates.COUNTS]
-    asked += [(one.numerator, one.denominator) for one in sdhc.estimates.AVERAGES.values()]
+    # Averages first: they take longest, and the last one should not be left alone.
+    asked: list[tuple[str, ...]] = [
+        (one.numerator, one.denominator) for one in sdhc.estimates.AVERAGES.values()
+    ]
+    asked += [(table,) for table in sdhc.estimates.COUNTS]
     jobs = [{name: released[name] for name in names if name in released} for names in asked]
     with ThreadPoolExecutor(2) as pool:  # the kernels release the lock
         made = pool.map(lambda job: sdhc.estimates.estimate_tables(job, thresholds), jobs)

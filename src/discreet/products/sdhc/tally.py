@@ -75,7 +75,7 @@ def tally_census(census: Census, thresholds: Mapping[str, int], states: Sequence
         places,
         _entries(engine, joined.group_by("unit", "person").agg(count=nw.len()), size),
         _entries(engine, units.group_by("unit").agg(count=nw.len()), size),
-        _cuts(engine, persons, units, cuts, size),
+        _cuts(census, persons, units, cuts),
     )
 
 
@@ -134,30 +134,31 @@ def _units(census: Census, states: Sequence[str]) -> Frame:
     return units
 
 
-def _persons(census: Census) -> Frame:
-    """Return `unit_id`, `person_key` and the kind of every person.
+def _persons(census: Census, *own: str) -> Frame:
+    """Return `unit_id`, other columns asked for, and the kind (`person`) of every person.
 
     Race and Hispanic origin of adults matter in no table, and are left out of their kind.
     """
     columns = [axis.column for axis in PERSON_KINDS.axes]
-    rows = census.frame("persons", ["unit_id", "person_key", *columns])
+    rows = census.frame("persons", ["unit_id", *own, *columns])
     child = (nw.col("age") >= UNDER_18[0]) & (nw.col("age") <= UNDER_18[-1])
-    own = {
+    kinds = {
         name: nw.when(child).then(PERSON_KINDS.axis(name).expression()).otherwise(0)
         for name in ("race", "hispanic")
     }
-    return rows.select("unit_id", "person_key", person=PERSON_KINDS.expression(own))
+    return rows.select("unit_id", *own, person=PERSON_KINDS.expression(kinds))
 
 
-def _cuts(
-    engine: Engine, persons: Frame, units: Frame, cuts: set[Cut], size: int
-) -> dict[Cut, Entries]:
+def _cuts(census: Census, persons: Frame, units: Frame, cuts: set[Cut]) -> dict[Cut, Entries]:
+    """Return the persons that each cut leaves out; only members of large units are ranked."""
     if not cuts:
         return {}
+    engine, size = census.engine, UNIT_KINDS.number
     ordered = sorted(cuts, key=lambda cut: (cut.threshold, cut.classes))
-    large = units.join(large_units(persons, ordered), on="unit_id", how="inner")
-    members = persons.join(engine.materialise(large), on="unit_id", how="inner")
-    members = engine.materialise(members)
+    found = units.join(large_units(persons, ordered), on="unit_id", how="inner")
+    large = engine.materialise(found)
+    members = _persons(census.members(large), "person_key")
+    members = engine.materialise(members.join(large, on="unit_id", how="inner"))
     return {cut: _entries(engine, left_out(members, cut), size) for cut in ordered}
 
 
