@@ -105,14 +105,13 @@ def _units(census: Census, states: Sequence[str]) -> Frame:
     of_head = {f"householder_{name}": name for name in ("race", "hispanic")}
     own = [axis.column for axis in UNIT_KINDS.axes if axis.column not in of_head]
     rows = census.frame("units", ["unit_id", "state", *own])
-    rows = rows.filter(nw.col("state").is_in(states) & nw.col("kind").is_in(("occupied", "vacant")))
-    state: nw.Expr = nw.lit(0, dtype=nw.Int32)
-    for number, code in enumerate(states):
-        here = nw.lit(number, dtype=nw.Int32)
-        state = nw.when(nw.col("state") == code).then(here).otherwise(state)
+    rows = rows.filter(nw.col("kind").is_in(("occupied", "vacant")))
+    numbers = np.arange(len(states), dtype=np.int32) * UNIT_KINDS.number
+    listed = {"state": np.array(states, dtype=object), "base": numbers}
+    rows = rows.join(engine.from_numpy(listed), on="state", how="inner")
     unknown = {name: nw.lit(0, dtype=nw.Int32) for name in of_head}
     housing = engine.materialise(
-        rows.select("unit_id", unit=state * UNIT_KINDS.number + UNIT_KINDS.expression(unknown))
+        rows.select("unit_id", unit=nw.col("base") + UNIT_KINDS.expression(unknown))
     )
     heads = census.frame(
         "persons", ["unit_id", *of_head.values()], where={"relationship": [HOUSEHOLDER]}
