@@ -13,7 +13,8 @@ import pytest
 from discreet.audit.strata import FIGURES, StrataAudit, audit_strata
 from discreet.census import Census, unit_records
 from discreet.engine import Engine
-from discreet.mechanisms import PermutationSwapping, mechanism
+from discreet.mechanisms import mechanism
+from discreet.mechanisms.swapping import PermutationSwapping
 from discreet.spec import psa
 from worlds import Household, register_census, us_census
 

@@ -26,8 +26,8 @@ from discreet.evaluate import (
     swap_methods,
 )
 from discreet.evaluate.directions import rank_correlation
-from discreet.mechanisms import Places, Swap, kilometres, mechanism, protect
-from discreet.mechanisms.swapping import TargetedSwapping
+from discreet.mechanisms import mechanism, protect
+from discreet.mechanisms.swapping import Places, Swap, TargetedSwapping, kilometres
 from discreet.mechanisms.swapping.tally import Tally
 from discreet.noise import trial
 from towns import House, Town, make_town, town_census

@@ -22,7 +22,8 @@ from discreet.errors import BadInput
 from discreet.evaluate import expected_variances, persons_strategy, study_topdown
 from discreet.evaluate.accuracy import Accuracy, fitness, labels, summary
 from discreet.evaluate.totals_theory import split, unit_shares
-from discreet.mechanisms import PermutationSwapping, Release, ReleaseHeader, protect
+from discreet.mechanisms import Release, ReleaseHeader, protect
+from discreet.mechanisms.swapping import PermutationSwapping
 from discreet.mechanisms.topdown import load_strategy, planning
 from discreet.mechanisms.topdown.spine import bypass, spine_of
 from discreet.noise import trial

@@ -1,5 +1,6 @@
 """Units sorted in memory are written exactly as the engine would write them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import narwhals as nw
@@ -10,6 +11,7 @@ from discreet.census import Census, read_schema
 from discreet.engine import Engine
 from discreet.files import write_text
 from discreet.mechanisms import coded, microdata
+from discreet.mechanisms.swapping.households import read_households, read_places
 
 SCHEMA = """
 format_version: 1
@@ -83,40 +85,67 @@ def written(engine: Engine, folder: Path) -> tuple[list[tuple[str, str]], list[t
     return types, engine.rows(frame)
 
 
-@pytest.mark.parametrize("spoil", ["", "code", "lowest"])
-def test_both_ways_write_the_same_rows(engine, tmp_path, monkeypatch, spoil):
-    world = town(engine, tmp_path, spoil=spoil)
-    own = ["kind", "tenure", "small", "large"]
-    assert coded.can_be_coded(world[0], own)
-    # What cannot be sorted in memory is left to the engine, and nothing is written before.
-    done = coded.write_coded(*world, own, tmp_path / "alone.parquet")
-    assert done == (spoil == "")
-    assert (tmp_path / "alone.parquet").exists() == done
-    microdata.write_microdata(*world, tmp_path / "memory")
-    monkeypatch.setattr(coded, "MOST_UNITS", 4999)
-    assert not coded.can_be_coded(world[0], own)
-    microdata.write_microdata(*world, tmp_path / "engine")
-    types, rows = written(engine, tmp_path / "engine")
+OWN = ["kind", "tenure", "small", "large"]
+
+
+def written_both_ways(engine: Engine, folder: Path, world: tuple) -> list:
+    census, places, moved = world
+    units = coded.read_coded(census, places)
+    given = engine.to_numpy(moved)
+    new_place = units.moved(given["unit_id"], given["place"])
+    microdata.write_coded(census, places, units, new_place, folder / "memory")
+    microdata.write_microdata(census, places, moved, folder / "engine")
+    return [written(engine, folder / name) for name in ("memory", "engine")]
+
+
+def test_both_ways_write_the_same_rows(engine, tmp_path):
+    (types, rows), others = written_both_ways(engine, tmp_path, town(engine, tmp_path))
+    assert (types, rows) == others
     assert dict(types)["small"] == "Int8"
-    assert (types, rows) == written(engine, tmp_path / "memory")
     assert [row[0] for row in rows] == list(range(1, 5001))
     assert all(any(row[at] is None for row in rows) for at in (3, 4, 5))
     assert len({row[1] for row in rows}) == 60
 
 
-def test_an_empty_table_and_one_without_values_are_written(engine, tmp_path):
+def test_few_units_and_none_are_written(engine, tmp_path):
     census, places, moved = town(engine, tmp_path, units=3)
-    nobody = census.table("units").filter(nw.col("unit_id") < -100)
-    for name, units in (("none", nobody), ("few", census.table("units"))):
-        few = Census(census.schema, engine, census.geography, units, None, "simulated")
-        microdata.write_microdata(few, places, moved, tmp_path / name)
-        assert len(written(engine, tmp_path / name)[1]) == (0 if name == "none" else 3)
+    one, other = written_both_ways(engine, tmp_path / "few", (census, places, moved))
+    assert one == other
+    nobody = replace(census, units=census.table("units").filter(nw.col("unit_id") < -100))
+    nowhere = engine.from_numpy({name: np.empty(0, np.int64) for name in ("unit_id", "place")})
+    one, other = written_both_ways(engine, tmp_path / "none", (nobody, places, nowhere))
+    assert one == other
+    assert one[1] == []
 
 
-def test_numbers_beside_codes_are_needed(engine, tmp_path):
-    census, _, _ = town(engine, tmp_path)
+@pytest.mark.parametrize("spoil", ["code", "lowest"])
+def test_values_without_a_number_of_their_own_are_left_to_the_engine(engine, tmp_path, spoil):
+    census, places, _ = town(engine, tmp_path, spoil=spoil)
+    assert coded.can_be_coded(census, OWN)
+    assert coded.read_coded(census, places) is None
+
+
+def test_many_units_persons_and_real_numbers_are_left_to_the_engine(engine, tmp_path, monkeypatch):
+    census, places, _ = town(engine, tmp_path)
+    assert coded.read_coded(replace(census, persons=census.units), places) is None
     real = census.schema.units["small"].model_copy(update={"number": "real"})
     schema = census.schema.model_copy(update={"units": {**census.schema.units, "small": real}})
-    other = Census(schema, engine, census.geography, census.units, None, "simulated")
-    assert coded.can_be_coded(other, ["kind", "tenure"])
-    assert not coded.can_be_coded(other, ["kind", "small"])
+    assert coded.read_coded(replace(census, schema=schema), places) is None
+    monkeypatch.setattr(coded, "MOST_UNITS", 4999)
+    assert coded.read_coded(census, places) is None
+
+
+@pytest.mark.parametrize("only", [None, ["1"], ["1", "3"], ["2"]])
+def test_households_are_the_same_read_either_way(engine, tmp_path, only):
+    census, _, _ = town(engine, tmp_path)
+    states = engine.project(census.geography, {"block": "block", "state": "left(block, 1)"})
+    census = replace(census, geography=engine.materialise(states))
+    places = read_places(census, "state", ["block"])
+    units = coded.read_coded(census, places.frame)
+    asked = (census, places, ["small"], "block", ["large"], only)
+    one, other = read_households(*asked), read_households(*asked, units)
+    assert 0 < one.size < 5000
+    assert one.area_codes == other.area_codes
+    for name in ("offsets", "unit_id", "place", "stratum", "leave"):
+        assert (getattr(one, name) == getattr(other, name)).all()
+    assert all((one.columns[name] == other.columns[name]).all() for name in ("small", "large"))

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.mechanisms.topdown.general import solve_general
-from discreet.mechanisms.topdown.least_squares import (
-    INFEASIBLE,
-    LARGE,
-    SOLVED,
-    solve,
-    solve_large,
-)
+from discreet.mechanisms.topdown.least_squares import INFEASIBLE, LARGE, SOLVED, solve
 from topdown.checks import breach, by_group, gradient, objective
 from topdown.problems import FRACTIONS, Problem, make_problem
 
@@ -108,7 +102,7 @@ def test_thirty_million_people() -> None:
 def test_threads_change_nothing(threads: int) -> None:
     made = make_problem(np.random.default_rng(6), "county", 70, 2e5, bypass=0.2)
     assert made.problem.parent.size * 70 >= LARGE
-    one, several = solve(*made.problem, 1e-6), solve_large(*made.problem, 1e-6, threads)
+    one, several = solve(*made.problem, 1e-6), solve(*made.problem, 1e-6, threads)
     assert np.array_equal(one[0], several[0])
     assert one[1:] == several[1:]
 

@@ -67,7 +67,7 @@ def answers(table: np.ndarray, asked: Asked) -> np.ndarray:
 
 
 def whole(asked: Asked, truth, rng, **more) -> tuple[np.ndarray, np.ndarray]:
-    chunks = [*measure_full(asked, truth, rng, PURPOSE, **more)]
+    chunks = [chunk for _, chunk in measure_full([asked], truth, rng, PURPOSE, **more)]
     return np.concatenate([c.node for c in chunks]), np.concatenate([c.value for c in chunks])
 
 

@@ -11,11 +11,12 @@ import pytest
 
 from discreet.engine import Engine, Lists, Texts
 from discreet.errors import BadInput, DiscreetError, NewerFormat, UnreadableFile
+from discreet.mechanisms.topdown import measurement_file
+from discreet.mechanisms.topdown.answers import Wanted, read_wanted
 from discreet.mechanisms.topdown.measurement import Asked, Chunk
 from discreet.mechanisms.topdown.measurement_file import (
     Header,
     LevelHeader,
-    file_stem,
     folder_name,
     write_header,
     writing,
@@ -36,6 +37,13 @@ def engine():
     made = Engine(threads=2)
     yield made
     made.close()
+
+
+@pytest.fixture(params=["one part", "many parts"])
+def parts(request, monkeypatch):
+    """Write small queries into one part, or every chunk into a part of its own."""
+    if request.param == "many parts":
+        monkeypatch.setattr(measurement_file, "PART", 1)
 
 
 def header(kind: str, nodes: int = NODES) -> Header:
@@ -85,6 +93,7 @@ def write_lazy(folder: Path, engine: Engine) -> dict[str, tuple[np.ndarray, np.n
 
 @pytest.mark.parametrize("query", SHAPES)
 @pytest.mark.parametrize("wide", [0, 2**40])
+@pytest.mark.usefixtures("parts")
 def test_full_answers_come_back(tmp_path: Path, engine: Engine, query: str, wide: int) -> None:
     write_full(tmp_path, engine, wide=wide)
     file = Measurements(tmp_path, engine)
@@ -107,6 +116,7 @@ def test_full_answers_come_back(tmp_path: Path, engine: Engine, query: str, wide
 
 
 @pytest.mark.parametrize("query", SHAPES)
+@pytest.mark.usefixtures("parts")
 def test_lazy_answers_come_back(tmp_path: Path, engine: Engine, query: str) -> None:
     places, values = write_lazy(tmp_path, engine)[query]
     file = Measurements(tmp_path, engine)
@@ -127,21 +137,21 @@ def test_a_lazy_file_is_not_taken_for_a_full_one(tmp_path: Path, engine: Engine)
 def test_the_layout_is_the_conventional_one(tmp_path: Path, engine: Engine) -> None:
     write_full(tmp_path, engine, cuts=())
     assert folder_name("block_group") == "Block_Group.parquet"
-    assert file_stem("votingage*hispanic * race") == "votingage-hispanic-race"
     folder = tmp_path / "Block.parquet"
     found = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     assert found == [
-        "Constraint/total_con-00000.parquet",
-        "DPQuery/sex-age_dpq-00000.parquet",
-        "DPQuery/total_dpq-00000.parquet",
+        "Constraint/long-00000.parquet",
+        "DPQuery/long-00000.parquet",
         "level.yaml",
     ]
-    rows = engine.read_parquet(folder / "DPQuery" / "sex-age_dpq-00000.parquet")
+    rows = engine.read_parquet(folder / "DPQuery")
     conventional = ["geocode", "query_name", "query_shape", "value", "variance", "plb", "rho"]
-    first = engine.rows(rows.select(*conventional))[0]
+    told = engine.rows(rows.select(*conventional))
+    assert [row[1] for row in told] == [f"{q}_dpq" for q in SHAPES for _ in MEASURED]
+    first = told[MEASURED.size]
     assert first[:4] == (CODES[1], "sex*age_dpq", [2, 3], table_of("sex*age")[0].tolist())
     assert first[5:] == (10000 / 12092, "2500/3023")
-    rows = engine.read_parquet(folder / "Constraint" / "total_con-00000.parquet")
+    rows = engine.read_parquet(folder / "Constraint")
     named = ["geocode", "query_name", "sign", "query_shape", "value"]
     assert engine.rows(rows.select(*named))[3] == (CODES[3], "total_con", "=", [1], [6])
 
@@ -172,9 +182,12 @@ def test_a_level_is_there_whole_or_not_at_all(tmp_path: Path, engine: Engine) ->
         pass
 
 
-def test_missing_or_damaged_parts_are_refused(tmp_path: Path, engine: Engine) -> None:
+def test_missing_or_damaged_parts_are_refused(
+    tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measurement_file, "PART", 1)
     write_full(tmp_path, engine)
-    part = tmp_path / "Block.parquet" / "DPQuery" / "total_dpq-00001.parquet"
+    part = tmp_path / "Block.parquet" / "DPQuery" / "part-00001.parquet"
     kept = part.read_bytes()
     part.unlink()
     with pytest.raises(UnreadableFile, match="all rows that were written"):
@@ -182,31 +195,92 @@ def test_missing_or_damaged_parts_are_refused(tmp_path: Path, engine: Engine) ->
     part.write_bytes(kept[: len(kept) // 2])
     with pytest.raises(UnreadableFile, match="not a readable Parquet file"):
         Measurements(tmp_path, engine).read_full("block", "total")
-    part.write_bytes((part.parent / "total_dpq-00000.parquet").read_bytes())
+    part.write_bytes((part.parent / "part-00000.parquet").read_bytes())
     with pytest.raises(UnreadableFile, match=r"all rows|twice"):
         Measurements(tmp_path, engine).read_full("block", "total")
 
 
-def test_a_part_that_stands_twice_is_refused(tmp_path: Path, engine: Engine) -> None:
+def test_a_part_that_stands_twice_is_refused(
+    tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measurement_file, "PART", 1)
     write_full(tmp_path, engine, cuts=(5, 10, 15))
     folder = tmp_path / "Block.parquet" / "DPQuery"
-    copy = (folder / "total_dpq-00000.parquet").read_bytes()
-    (folder / "total_dpq-00001.parquet").write_bytes(copy)
-    with pytest.raises(UnreadableFile, match="twice or out of order"):
-        Measurements(tmp_path, engine).read_full("block", "total")
+    copy = (folder / "part-00000.parquet").read_bytes()
+    (folder / "part-00001.parquet").write_bytes(copy)
+    file = Measurements(tmp_path, engine)
+    with pytest.raises(UnreadableFile, match="a node twice"):
+        file.read_full("block", "total")
+    with pytest.raises(UnreadableFile, match="each answer that is needed once"):
+        read_wanted(file, wanted(MEASURED))
+
+
+def wanted(nodes: np.ndarray, rows: tuple[int, ...] = (1, 4)) -> Wanted:
+    """Ask for the total of some nodes, and for some rows of the other query."""
+    key = np.concatenate([nodes, NODES + nodes])
+    start = np.cumsum([0, *([1] * nodes.size), *([len(rows)] * nodes.size)]).astype(np.int32)
+    row = np.array([*([0] * nodes.size), *(rows * nodes.size)], dtype=np.int32)
+    return Wanted("block", NODES, list(SHAPES), key, start, row)
+
+
+@pytest.mark.parametrize("wide", [0, 2**40])
+@pytest.mark.usefixtures("parts")
+def test_some_answers_of_all_queries_come_back(tmp_path: Path, engine: Engine, wide: int) -> None:
+    write_full(tmp_path, engine, wide=wide)
+    file = Measurements(tmp_path, engine)
+    table = {query: table_of(query).astype(np.int64) for query in SHAPES}
+    for each in table.values():
+        each[12:] += wide
+    for some in (slice(None), slice(3, 4), slice(10, 20), slice(0, 0)):
+        told = [table["total"][some], table["sex*age"][some][:, [1, 4]]]
+        expected = np.concatenate([each.ravel() for each in told])
+        assert np.array_equal(read_wanted(file, wanted(MEASURED[some])), expected)
+    with pytest.raises(UnreadableFile, match="each answer that is needed once"):
+        read_wanted(file, wanted(np.arange(5)))  # of these some were not measured
+    with pytest.raises(DiscreetError, match="missing"):
+        read_wanted(file, wanted(MEASURED, (1, 6)))  # there is no row 6
+
+
+@pytest.mark.usefixtures("parts")
+def test_lazy_answers_are_those_of_the_estimate(tmp_path: Path, engine: Engine) -> None:
+    written = write_lazy(tmp_path, engine)
+    file = Measurements(tmp_path, engine)
+    keys, rows = [], []
+    for number, (query, (places, _)) in enumerate(written.items()):
+        node, row = np.divmod(places, asked_of(query).rows)
+        keys.append(number * NODES + node)
+        rows.append(row)
+    key, many = np.unique(np.concatenate(keys), return_counts=True)
+    start = np.concatenate([[0], np.cumsum(many)]).astype(np.int32)
+    asked = Wanted("block", NODES, list(SHAPES), key, start, np.concatenate(rows).astype(np.int32))
+    expected = np.concatenate([values for _, values in written.values()])
+    assert np.array_equal(read_wanted(file, asked), expected)
+    other = asked.row.copy()
+    other[-1] -= 1
+    with pytest.raises(UnreadableFile, match="for another estimate"):
+        read_wanted(file, asked._replace(row=other))
+    fewer = asked._replace(key=key[1:], start=start[1:] - start[1], row=asked.row[start[1] :])
+    with pytest.raises(UnreadableFile, match="each answer that is needed once"):
+        read_wanted(file, fewer)
 
 
 @pytest.mark.parametrize(
     ("row", "value", "rule"), [([0, 6], [1, 2], "does not have"), ([0, 1], [1], "missing")]
 )
 def test_lists_of_rows_that_do_not_fit_are_refused(
-    tmp_path: Path, engine: Engine, row: list, value: list, rule: str
+    tmp_path: Path,
+    engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+    row: list,
+    value: list,
+    rule: str,
 ) -> None:
+    monkeypatch.setattr(measurement_file, "PART", 1)
     write_lazy(tmp_path, engine)
     folder = tmp_path / "Block.parquet" / "DPQuery"
-    second = folder / "sex-age_dpq-00001.parquet"
+    second = folder / "part-00003.parquet"
     old = engine.to_numpy(engine.read_parquet(second).select("node"))["node"]
-    columns = {"node": old}
+    columns = {"node": old, "query_name": Texts.of(["sex*age_dpq"] * old.size)}
     for name, one in (("row", row), ("value", value)):
         ends = (np.arange(old.size + 1) * len(one)).astype(np.int32)
         columns[name] = Lists(ends, np.array(one * old.size, np.int32))
@@ -223,6 +297,8 @@ def test_another_shape_is_refused(tmp_path: Path, engine: Engine) -> None:
     write_header(tmp_path, Header.model_validate(changed))
     with pytest.raises(UnreadableFile, match="length of its query"):
         Measurements(tmp_path, engine).read_full("block", "sex*age")
+    with pytest.raises(UnreadableFile, match="each answer that is needed once"):
+        read_wanted(Measurements(tmp_path, engine), wanted(MEASURED))
     with pytest.raises(BadInput, match=r"'sex' is not measured at level 'block'"):
         Measurements(tmp_path, engine).read_full("block", "sex")
     with pytest.raises(BadInput, match=r"at level 'county'"):
@@ -249,10 +325,6 @@ def test_the_writer_takes_only_what_belongs_there(tmp_path: Path, engine: Engine
             writer.add_full(asked, Chunk(MEASURED[4:], table_of("total")[4:]))
         with pytest.raises(ValueError, match="per node and row"):
             writer.add_full(asked, Chunk(MEASURED[6:], table_of("total")[5:]))
-    alike = {"level": "block", "nodes": 1, "queries": {"a*b": (2,), "a-b": (2,)}}
-    made = header("full").model_dump(mode="json") | {"levels": [alike]}
-    with pytest.raises(BadInput, match="too alike"):
-        write_header(tmp_path, Header.model_validate(made))
 
 
 def publish(folder: Path, engine: Engine, rows: list[tuple[str, str, list[int], list[int]]]):

@@ -78,10 +78,9 @@ class Drawn:
     def root(self):
         """Return the problem of the root, and its tree."""
         design, rules = self.design, self.design.rules(0, self.bounds)
-        read = root_answers_from(design, self.measured)
         allowed = rules.allowed[:, 0] > 0
         cells = np.flatnonzero(~design.histogram.zeros & allowed[rules.group_of]).astype(np.int32)
-        problem = root_problem(rules, 0, cells, [read(query) for query in design.queries(0)])
+        problem = root_problem(rules, 0, cells, root_answers_from(design, self.measured))
         return problem, tree_of(rules.tree, cells)
 
     def cases(self):

@@ -64,11 +64,13 @@ def measured(design, seed):
         at = block_start(active, start, len(queries))
         found = np.empty(int(at[-1]))
         part = active.first, active.last, len(queries)
+        told = []
         for number, query in enumerate(queries):
             asked = design.asked(level, query)
             places = places_of(active.start, active.row, start, *part, number, asked.rows)
             values = measure_rows(asked, truth, places, trial(seed), "topdown-persons")
-            place_answers(found, at, active.start, start, *part, number, values.astype(np.int64))
+            told.append(values.astype(np.int64))
+        place_answers(found, at, active.start, start, *part, np.concatenate(told))
         return found
 
     return answers

@@ -26,7 +26,7 @@ import numpy as np
 from discreet.census import Census
 from discreet.engine import Engine, Frame
 from discreet.errors import BadInput
-from discreet.mechanisms import PermutationSwapping
+from discreet.mechanisms import swapping
 from discreet.spec import WHOLE, psa
 
 #: Strata of at most so many records are enumerated: about a second for all their kinds.
@@ -137,7 +137,7 @@ def _down(value: float) -> str:
     return "infinite" if value == inf else f"{floor(value * 10**4) / 10**4:.4f}"
 
 
-def audit_strata(mechanism: PermutationSwapping, census: Census) -> StrataAudit:
+def audit_strata(mechanism: swapping.PermutationSwapping, census: Census) -> StrataAudit:
     """Return what `mechanism` can lose on `census`, in every stratum and altogether."""
     mechanism.check_records(census)
     if mechanism.records != "units":

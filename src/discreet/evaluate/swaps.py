@@ -28,7 +28,7 @@ from discreet.evaluate.swap_results import (
     SwapStudy,
     Who,
 )
-from discreet.mechanisms import Households, Mechanism, PairSwapping, Places, Swap, kilometres
+from discreet.mechanisms import Mechanism, swapping
 from discreet.noise import trial
 
 #: Told the part done (0 to 1) and what comes now.
@@ -98,7 +98,7 @@ def _checked(
     runs: int,
     levels: tuple[str, str],
     group: str,
-) -> list[tuple[str, PairSwapping]]:
+) -> list[tuple[str, swapping.PairSwapping]]:
     """Refuse what cannot be studied; return the mechanisms with their names."""
     if census.origin != "simulated":
         raise BadInput(
@@ -118,7 +118,7 @@ def _checked(
     found = []
     for name, listed in mechanisms.items():
         for made in listed:
-            if not isinstance(made, PairSwapping):
+            if not isinstance(made, swapping.PairSwapping):
                 raise BadInput(f"{name}: {made.name} does not swap pairs of households.")
             if made.census_schema != census.schema:
                 raise BadInput(f"{name} is set up for another schema than the census has.")
@@ -139,7 +139,7 @@ class _Look:
         self.everybody = who(people.of_units(census.engine.to_numpy(units)["unit_id"]))
 
     def result(
-        self, name: str, made: PairSwapping, seeds: Sequence[int], threads: int
+        self, name: str, made: swapping.PairSwapping, seeds: Sequence[int], threads: int
     ) -> SwapResult:
         """Draw all runs of one mechanism."""
         households = made.read(self.census)
@@ -156,7 +156,7 @@ class _Look:
         return SwapResult(name, made.method(), made.rate, tuple(found), variance, squared)
 
     def run(
-        self, seed: int, households: Households, members: Integers, swap: Swap
+        self, seed: int, households: swapping.Households, members: Integers, swap: swapping.Swap
     ) -> tuple[SwapRun, Integers]:
         """Measure one draw; also return the changes of counts by block and group."""
         targets, partners = swap.targets, swap.partner[swap.targets]
@@ -257,10 +257,10 @@ def class_of(members: Integers) -> Integers:
     return found
 
 
-def _spread(places: Places, here: Integers, there: Integers) -> dict[str, float]:
+def _spread(places: swapping.Places, here: Integers, there: Integers) -> dict[str, float]:
     """Return how far apart the blocks of the pairs are; nothing without points."""
     if places.latitude is None or not here.size:
         return {}
-    apart = kilometres(places, here, there)
+    apart = swapping.kilometres(places, here, there)
     told = {f"{q:.0%}": float(np.quantile(apart, q)) for q in QUANTILES}
     return {**told, "mean": float(apart.mean())}

@@ -1,7 +1,7 @@
 """Mechanisms: what draws a release from a census, and what each of them promises.
 
-The larger ones have a door of their own: `discreet.mechanisms.topdown` and
-`discreet.mechanisms.phsafe`.
+The larger ones have a door of their own: `discreet.mechanisms.swapping`, `.topdown` and
+`.phsafe`. Each is loaded when it is first asked for.
 """
 
 from discreet.mechanisms.catalogue import MECHANISMS, mechanism
@@ -19,35 +19,21 @@ from discreet.mechanisms.contract import (
 from discreet.mechanisms.noisy_tables import NoisyTables
 from discreet.mechanisms.stages import Stages
 from discreet.mechanisms.steps import check_mode, make_draw, protect, publish_draw
-from discreet.mechanisms.swapping import (
-    Households,
-    PairSwapping,
-    PermutationSwapping,
-    Places,
-    Swap,
-    kilometres,
-)
 
 __all__ = [
     "HEADER",
     "MECHANISMS",
     "DrawRecord",
     "Enumerable",
-    "Households",
     "Mechanism",
     "Mode",
     "NoisyTables",
     "Outcome",
-    "PairSwapping",
-    "PermutationSwapping",
-    "Places",
     "Release",
     "ReleaseHeader",
     "Staged",
     "Stages",
-    "Swap",
     "check_mode",
-    "kilometres",
     "make_draw",
     "mechanism",
     "protect",

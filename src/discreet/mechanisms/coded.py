@@ -1,4 +1,4 @@
-"""Write units that are nothing but codes and whole numbers, sorted in memory.
+"""Units that are nothing but codes and whole numbers: read once, sorted and written in memory.
 
 One number for each row has the order of all its columns together, so that rows are sorted
 in a fraction of the time that an engine takes to sort texts. Missing values come first, as
@@ -8,6 +8,7 @@ in the engine's own order.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,78 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.census import Census
+from discreet.census import Census, unit_columns
 from discreet.engine import Frame
-from discreet.mechanisms.numbering import packed, sort_keys
+from discreet.mechanisms.numbering import Codes, Integers, order_of, packed, sort_keys
 
-#: Units sorted in memory; more are sorted by the engine, which can spill to disk.
+#: Units held in memory; more are sorted by the engine, which can spill to disk.
 MOST_UNITS = 20_000_000
 
 #: Number of a text that is not in its list.
 STRANGE = -1
 
 Masked = np.ma.MaskedArray[Any, Any]
+
+
+@dataclass(frozen=True)
+class CodedUnits:
+    """All units as arrays: `unit_id`, the number of the block, and every column.
+
+    Of a column of codes, `lists` has the codes in order and an entry is the 1-based place of
+    its code; of numbers the list is empty. `missing` is what stands for a missing value.
+    """
+
+    unit_id: Integers
+    place: Integers
+    columns: Mapping[str, Codes]
+    lists: Mapping[str, Sequence[str]]
+    missing: Mapping[str, int]
+
+    def of_codes(self, name: str, codes: Sequence[str]) -> NDArray[np.bool_]:
+        """Return which units have one of some codes."""
+        wanted = [self.lists[name].index(code) + 1 for code in codes]
+        return np.isin(self.columns[name], wanted)
+
+    def write(self, census: Census, places: Frame, new_place: Integers, path: Path) -> None:
+        """Write the units in their new blocks, sorted by block and columns, numbered from 1."""
+        engine, block = census.engine, census.schema.block
+        order = sort_keys(*packed([new_place, *self.columns.values()]))
+        ids = np.arange(1, order.size + 1)
+        arrays = {name: column[order] for name, column in self.columns.items()}
+        with engine.lend({"unit_id": ids, "place": new_place[order], **arrays}) as lent:
+            placed = engine.with_text(lent, "place", places.select(block, "place"), block)
+            told = {"unit_id": "unit_id", block: f'"{block}"'}
+            told |= {n: _value(n, self.lists[n], self.missing[n]) for n in self.columns}
+            engine.write_parquet(engine.project(placed, told), path)
+
+    def moved(self, unit_id: Integers, place: Integers) -> Integers:
+        """Return the place of every unit after some have got a new one."""
+        order = order_of([self.unit_id])
+        new = self.place.copy()
+        new[order[np.searchsorted(self.unit_id, unit_id, sorter=order)]] = place
+        return new
+
+
+def read_coded(census: Census, places: Frame) -> CodedUnits | None:
+    """Return the units of a census without persons, if codes and whole numbers are all they have.
+
+    `places` numbers the blocks from 0 in their order (`place`). None where units are too
+    many, or a value is not in its list of codes, which somebody must have waived.
+    """
+    columns = unit_columns(census)
+    if census.persons is not None or not can_be_coded(census, columns):
+        return None
+    lists = {name: sorted(census.schema.units[name].codes or ()) for name in columns}
+    rows = census.table("units").join(places, on=census.schema.block, how="inner")
+    told = {name: _code(name, lists[name]) for name in columns}
+    told |= {name: name for name in ("unit_id", "place")}
+    found = census.engine.to_masked(census.engine.project(rows, told))
+    below = {name: _below(found[name]) for name in columns}
+    missing = {name: number for name, number in below.items() if number is not None}
+    if len(missing) < len(columns) or _strange(found, lists):
+        return None
+    filled = {name: found[name].filled(missing[name]) for name in columns}
+    return CodedUnits(found["unit_id"].data, found["place"].data, filled, lists, missing)
 
 
 def can_be_coded(census: Census, columns: Sequence[str]) -> bool:
@@ -37,44 +99,16 @@ def can_be_coded(census: Census, columns: Sequence[str]) -> bool:
     return int(units or 0) <= MOST_UNITS
 
 
-def write_coded(
-    census: Census, places: Frame, moved: Frame, columns: Sequence[str], path: Path
-) -> bool:
-    """Write the units in the order of block and `columns`, numbered from 1.
-
-    `places` numbers the blocks from 0 in their order (`place`), and `moved` has the new place
-    of the units (`unit_id`) that move. Where a value is not in its list of codes, which
-    somebody must have waived, False is returned and nothing written.
-    """
-    engine, block = census.engine, census.schema.block
-    lists = {name: sorted(census.schema.units[name].codes or ()) for name in columns}
-    rows = census.table("units").join(places, on=block, how="inner")
-    rows = rows.join(moved.rename({"place": "given"}), on="unit_id", how="left")
-    coded = {name: _code(name, lists[name]) for name in columns}
-    found = engine.to_masked(engine.project(rows, {"place": "coalesce(given, place)", **coded}))
-    missing = {name: _below(found[name]) for name in columns}
-    if any(below is None for below in missing.values()) or _strange(found, lists):
-        return False
-    arrays = {name: _filled(array, missing.get(name)) for name, array in found.items()}
-    order = sort_keys(*packed(list(arrays.values())))
-    ids = np.arange(1, order.size + 1)
-    with engine.lend({"unit_id": ids, **{n: a[order] for n, a in arrays.items()}}) as lent:
-        placed = engine.with_text(lent, "place", places.select(block, "place"), block)
-        values = {name: _value(name, lists[name], missing[name]) for name in columns}
-        told = {"unit_id": "unit_id", block: f'"{block}"', **values}
-        engine.write_parquet(engine.project(placed, told), path)
-    return True
-
-
 def _code(name: str, codes: Sequence[str]) -> str:
     """Return a column as a number: of a text, its 1-based place in the list."""
     if not codes:
         return f'"{name}"'
     place = f'coalesce(list_position({_listed(codes)}, "{name}"), {STRANGE})'
-    return f'case when "{name}" is not null then {place}::integer end'
+    small = "tinyint" if len(codes) < 127 else "integer"
+    return f'case when "{name}" is not null then {place}::{small} end'
 
 
-def _value(name: str, codes: Sequence[str], missing: int | None) -> str:
+def _value(name: str, codes: Sequence[str], missing: int) -> str:
     """Return what a number stood for."""
     value = f'nullif("{name}", {missing})'
     return f"{_listed(codes)}[{value}]" if codes else value
@@ -94,7 +128,3 @@ def _below(column: Masked) -> int | None:
     """Return a number below all that occur, of the same type; None: there is none."""
     low = int(column.min()) if column.count() else 0
     return low - 1 if low > np.iinfo(column.dtype).min else None
-
-
-def _filled(column: Masked, missing: int | None) -> NDArray[Any]:
-    return column.data if missing is None else column.filled(missing)

@@ -17,7 +17,8 @@ import narwhals as nw
 
 from discreet.census import Census, person_columns, unit_columns, unit_records, write_header
 from discreet.engine import Frame
-from discreet.mechanisms.coded import can_be_coded, write_coded
+from discreet.mechanisms.coded import CodedUnits
+from discreet.mechanisms.numbering import Integers
 
 
 def with_values(
@@ -48,14 +49,18 @@ def write_microdata(census: Census, places: Frame, moved: Frame, folder: Path) -
 
     `places` numbers the blocks from 0 in their order (`place`); other units keep their block.
     """
-    block, own = census.schema.block, unit_columns(census)
-    fit = census.persons is None and can_be_coded(census, own)
-    if fit and write_coded(census, places, moved, own, folder / "units.parquet"):
-        write_places(census, folder)
-        return
+    block = census.schema.block
     located = moved.join(places, on="place", how="inner").select("unit_id", block)
     protected = with_values(census, "units", ["unit_id"], [block], located)
     write_records(protected, folder, records=unit_records(census))
+
+
+def write_coded(
+    census: Census, places: Frame, units: CodedUnits, new_place: Integers, folder: Path
+) -> None:
+    """Write a census without persons, whose units are at hand, with a new place for each."""
+    units.write(census, places, new_place, folder / "units.parquet")
+    write_places(census, folder)
 
 
 def write_records(census: Census, folder: Path, records: Frame | None = None) -> None:

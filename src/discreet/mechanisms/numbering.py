@@ -50,11 +50,16 @@ def rows_in_order(columns: Sequence[Codes]) -> Integers | slice:
     return slice(None) if (key[:-1] <= key[1:]).all() else sort_keys(key, span)
 
 
+@compiled
 def run_starts(ranked: Codes) -> Integers:
     """Return where each run of equal values begins."""
-    if not ranked.size:
-        return np.empty(0, dtype=np.int64)
-    return np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1]))
+    starts = np.empty(ranked.size, dtype=np.int64)
+    many = 0
+    for i in range(ranked.size):
+        if i == 0 or ranked[i] != ranked[i - 1]:
+            starts[many] = i
+            many += 1
+    return starts[:many].copy()
 
 
 def packed(columns: Sequence[Codes]) -> tuple[Integers, int]:

@@ -22,8 +22,9 @@ from discreet.config import Strict
 from discreet.engine import Engine, Frame
 from discreet.errors import BadInput
 from discreet.files import write_json
+from discreet.mechanisms.coded import CodedUnits, read_coded
 from discreet.mechanisms.domain import domain_of
-from discreet.mechanisms.microdata import write_microdata
+from discreet.mechanisms.microdata import write_coded, write_microdata
 from discreet.mechanisms.numbering import Integers
 from discreet.mechanisms.swapping.fields import check_columns, check_level
 from discreet.mechanisms.swapping.geometry import check_points
@@ -254,12 +255,16 @@ class PairSwapping(Strict):
     # -- what is done -------------------------------------------------------------------
 
     def read(
-        self, census: Census, places: Places | None = None, only: list[str] | None = None
+        self,
+        census: Census,
+        places: Places | None = None,
+        only: list[str] | None = None,
+        units: CodedUnits | None = None,
     ) -> Households:
         """Return the households of some areas, or of all, with all the method looks at."""
         columns = [*self.columns(), self.persons, *self.groups]
         return read_households(
-            census, places or self.places(census), self.match, self.leave, columns, only
+            census, places or self.places(census), self.match, self.leave, columns, only, units
         )
 
     def places(self, census: Census) -> Places:
@@ -269,19 +274,24 @@ class PairSwapping(Strict):
     def draw(self, census: Census, rng: Randomness, folder: Path, threads: int = 1) -> None:
         """Swap, and write the protected microdata; who was swapped is not kept."""
         places = self.places(census)
+        units = read_coded(census, places.frame)
         tally = Tally(self.name, self.rate, self.persons, self.groups, method=self.method())
         moved: list[tuple[Integers, Integers]] = []
         notes = Counter[str]()
         for codes in batches(census, places):
-            households = self.read(census, places, codes)
+            households = self.read(census, places, codes, units)
             swap = self.swap(census, households, rng, threads)
             changed = np.flatnonzero(swap.partner != np.arange(households.size))
             moved.append((households.unit_id[changed], households.place[swap.partner[changed]]))
             tally.add(households, swap)
             notes.update(swap.notes)
         unit_id, place = (np.concatenate(parts) for parts in zip(*moved, strict=True))
-        frame = census.engine.from_numpy({"unit_id": unit_id, "place": place})
-        write_microdata(census, places.frame, frame, folder / "microdata")
+        if units is not None:
+            new_place = units.moved(unit_id, place)
+            write_coded(census, places.frame, units, new_place, folder / "microdata")
+        else:
+            frame = census.engine.from_numpy({"unit_id": unit_id, "place": place})
+            write_microdata(census, places.frame, frame, folder / "microdata")
         report = {**tally.report(), "notes": dict(notes)} if notes else tally.report()
         write_json(folder / "internal.json", report, 0o600)
 

@@ -97,11 +97,13 @@ def coordinates(places: Places, used: Integers, distance: Distance) -> Integers:
 
 def points_of(places: Places, used: Integers) -> tuple[Floats, Floats]:
     """Return latitude and longitude of every block after checking those in `used`."""
-    problem = missing_points(places, used)
-    if problem or places.latitude is None or places.longitude is None:
-        raise BadInput(problem or "geography was read without its points.")
+    if places.latitude is None or places.longitude is None:
+        raise BadInput("geography was read without its points.")
     lives = np.zeros(places.latitude.size, dtype=bool)
     lives[used] = True
+    problem = missing_points(places, np.flatnonzero(lives))
+    if problem:
+        raise BadInput(problem)
     return np.where(lives, places.latitude, 0.0), np.where(lives, places.longitude, 0.0)
 
 

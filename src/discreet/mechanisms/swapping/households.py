@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from discreet.census import Census
 from discreet.engine import Engine, Frame
 from discreet.errors import BadInput
+from discreet.mechanisms.coded import CodedUnits
 from discreet.mechanisms.numbering import Codes, Integers, numbered, rows_in_order
 
 Floats = NDArray[np.float64]
@@ -177,19 +178,20 @@ def read_households(
     leave: str,
     columns: Sequence[str] = (),
     only: Sequence[str] | None = None,
+    units: CodedUnits | None = None,
 ) -> Households:
     """Return the occupied units, of the areas `only` or of all.
 
-    `columns` are columns of units to bring along; those of `match` always come.
+    `columns` are columns of units to bring along; those of `match` always come. They are
+    taken from `units`, where these are at hand and the columns are numbers of theirs.
     """
-    engine, block = census.engine, census.schema.block
     names = list(dict.fromkeys([*match, *columns]))
-    where = {"kind": list(census.schema.kinds.occupied)}
-    if only is not None and len(only) < len(places.codes):
-        where[places.within] = list(only)
-    rows = census.frame("units", ["unit_id", block, *names], where=where)
-    rows = rows.join(places.frame, on=block, how="inner")
-    arrays = engine.to_numpy(_coded(engine, rows, names))
+    if only is not None and len(only) == len(places.codes):
+        only = None
+    if units is not None and all(units.lists.get(name) == [] for name in names):
+        arrays = _chosen(census, places, units, names, only)
+    else:
+        arrays = _queried(census, places, names, only)
     place = arrays["place"]
     area = places.areas[places.within][place]
     order = rows_in_order([area, arrays["unit_id"]])
@@ -206,6 +208,40 @@ def read_households(
         leave=places.areas[leave][place],
         columns=held,
     )
+
+
+def _queried(
+    census: Census, places: Places, names: Sequence[str], only: Sequence[str] | None
+) -> dict[str, Codes]:
+    """Return `unit_id`, `place` and columns of the households, read from the census."""
+    where = {"kind": list(census.schema.kinds.occupied)}
+    if only is not None:
+        where[places.within] = list(only)
+    block = census.schema.block
+    rows = census.frame("units", ["unit_id", block, *names], where=where)
+    rows = rows.join(places.frame, on=block, how="inner")
+    return census.engine.to_numpy(_coded(census.engine, rows, names))
+
+
+def _chosen(
+    census: Census,
+    places: Places,
+    units: CodedUnits,
+    names: Sequence[str],
+    only: Sequence[str] | None,
+) -> dict[str, Codes]:
+    """Return the same from units at hand."""
+    chosen = units.of_codes("kind", census.schema.kinds.occupied)
+    if only is not None:
+        areas = [places.codes.index(code) for code in only]
+        chosen &= np.isin(places.areas[places.within], areas)[units.place]
+    rows = slice(None) if chosen.all() else chosen
+    arrays = {"unit_id": units.unit_id[rows], "place": units.place[rows]}
+    for name in names:
+        column, missing = units.columns[name][rows], units.missing[name]
+        absent = column == missing
+        arrays[name] = np.where(absent, np.int64(MISSING), column) if absent.any() else column
+    return arrays
 
 
 def _coded(engine: Engine, rows: Frame, names: Sequence[str]) -> Frame:

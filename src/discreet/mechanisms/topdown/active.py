@@ -146,17 +146,17 @@ def place_answers(
     first: int,
     last: int,
     queries: int,
-    query: int,
     values: Integers,
 ) -> None:
-    """Put the values of a query, in the order of `places_of`, into the blocks of all parents."""
+    """Put the values of all queries, each in the order of `places_of`, into the parents' blocks."""
     k = 0
-    for p in range(first, last):
-        i = (p - first) * queries + query
-        children = child_start[p + 1] - child_start[p]
-        at = start[p - first] + (active_start[i] - active_start[(p - first) * queries]) * children
-        rows = active_start[i + 1] - active_start[i]
-        for c in range(children):
-            for r in range(rows):
-                answers[at + r * children + c] = values[k]
-                k += 1
+    for query in range(queries):
+        for p in range(first, last):
+            i = (p - first) * queries + query
+            children = child_start[p + 1] - child_start[p]
+            before = active_start[i] - active_start[(p - first) * queries]
+            at = start[p - first] + before * children
+            for c in range(children):
+                for r in range(active_start[i + 1] - active_start[i]):
+                    answers[at + r * children + c] = values[k]
+                    k += 1

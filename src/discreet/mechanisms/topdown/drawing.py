@@ -24,9 +24,8 @@ from discreet.mechanisms.topdown.design import Design
 from discreet.mechanisms.topdown.estimate import (
     bounds_for,
     estimate_children,
+    keep_estimate,
     parts,
-    read_estimate,
-    write_estimate,
 )
 from discreet.mechanisms.topdown.least_squares import descend
 from discreet.mechanisms.topdown.measurement import (
@@ -164,22 +163,21 @@ class Drawing:
         name = self.design.spine.levels[level]
         with writing(path, self.header, name, codes["code"].tolist(), self.engine) as writer:
             if above is None or not self.lazy:
-                self._measure_all(writer, level)
+                self._measure_full(writer, level)
             else:
                 self._measure_some(writer, level, above)
             self._constrain(writer, level)
         write_header(path, self.header)
 
-    def _measure_all(self, writer: LevelWriter, level: int) -> None:
+    def _measure_full(self, writer: LevelWriter, level: int) -> None:
         truth, purpose, threads = self.truth(level), f"topdown-{self.run}", self.stages.threads
-        for query in self.design.queries(level):
-            asked = self.design.asked(level, query)
-            for chunk in measure_full(asked, truth, self.rng, purpose, threads=threads):
-                if not self.lazy:
-                    writer.add_full(asked, chunk)
-                    continue
-                places = chunk.node[:, None] * asked.rows + np.arange(asked.rows)
-                writer.add_rows(asked, places.ravel(), chunk.value.ravel())
+        listed = [self.design.asked(level, query) for query in self.design.queries(level)]
+        for asked, chunk in measure_full(listed, truth, self.rng, purpose, threads=threads):
+            if not self.lazy:
+                writer.add_full(asked, chunk)
+                continue
+            places = chunk.node[:, None] * asked.rows + np.arange(asked.rows)
+            writer.add_rows(asked, places.ravel(), chunk.value.ravel())
 
     def _measure_some(self, writer: LevelWriter, level: int, above: Estimate) -> None:
         truth, purpose, threads = self.truth(level), f"topdown-{self.run}", self.stages.threads
@@ -222,17 +220,16 @@ class Drawing:
 
     def _estimate(self, drawn: Path, folder: Path, level: int, above: Estimate | None) -> Estimate:
         """Return the estimate of a level that was just measured, and keep it with the draw."""
-        measured = Measurements(drawn, self.engine)
-        made = self.stages.stage(
+        measured, design = Measurements(drawn, self.engine), self.design
+        kept, made = keep_estimate(
+            self.stages,
             f"{self.run}-estimated-{level}",
-            lambda path: write_estimate(
-                estimate_level(self.design, level, above, self.bounds, measured, self.stages),
-                path / "counts.parquet",
-                self.engine,
-            ),
+            lambda: estimate_level(design, level, above, self.bounds, measured, self.stages),
+            design.spine.size(level),
+            self.engine,
         )
-        link(made, folder / "estimates" / str(level))
-        return read_estimate(made / "counts.parquet", self.design.spine.size(level), self.engine)
+        link(kept, folder / "estimates" / str(level))
+        return made
 
 
 def also_compiling() -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from discreet.engine import Engine
+from discreet.mechanisms.stages import Stages
 from discreet.mechanisms.topdown.active import Active, Estimate, Integers, Numbers, active_rows
 from discreet.mechanisms.topdown.constraints import Bounds, Facts, Impossible, bounds_of
 from discreet.mechanisms.topdown.design import Design
@@ -21,6 +22,9 @@ from discreet.mechanisms.topdown.solve import OK, Floats, batch, gather, solve_b
 #: Bounds on what is worked on at a time, so that memory stays bounded.
 MOST_CHILDREN = 40_000
 MOST_ANSWERS = 20_000_000
+
+#: The file of an estimate.
+COUNTS = "counts.parquet"
 
 #: Return the answers that matter, laid out as `place_answers` does.
 Answers = Callable[[int, Active, Integers], Floats]
@@ -119,10 +123,24 @@ def _sums_to(design: Design, level: int, made: Estimate, node: Integers, parents
     return np.array_equal(key[order][first], wanted) and np.array_equal(sums, parents.counted)
 
 
+def keep_estimate(
+    stages: Stages, name: str, make: Callable[[], Estimate], nodes: int, engine: Engine
+) -> tuple[Path, Estimate]:
+    """Return the folder of an estimate and the estimate, made now or by a run that was stopped."""
+    made: list[Estimate] = []
+
+    def write(path: Path) -> None:
+        made.append(make())
+        write_estimate(made[0], path / COUNTS, engine)
+
+    kept = stages.stage(name, write)
+    return kept, made[0] if made else read_estimate(kept / COUNTS, nodes, engine)
+
+
 def write_estimate(made: Estimate, path: Path, engine: Engine) -> None:
     """Write the counts of a level."""
     with engine.lend({"node": made.node(), "cell": made.cell, "count": made.counted}) as rows:
-        engine.write_parquet(rows, path, ["node", "cell"])
+        engine.write_parquet(rows, path)
 
 
 def read_estimate(path: Path, nodes: int, engine: Engine) -> Estimate:

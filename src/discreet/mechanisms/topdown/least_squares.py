@@ -163,49 +163,12 @@ def solve(
     allowed: Flags,
     totals: Floats,
     tolerance: float,
+    threads: int = 1,
 ) -> tuple[Floats, int, int]:
-    """Return X [cell, child], the number of iterations and a status; see the module."""
-    problem = (row_of, query_of, answers, weights, parent, group_of, lower, allowed, totals)
-    return solve_by(descend, *problem, tolerance)
+    """Return X [cell, child], the number of iterations and a status; see the module.
 
-
-def solve_large(
-    row_of: Numbers,
-    query_of: Numbers,
-    answers: Floats,
-    weights: Floats,
-    parent: Integers,
-    group_of: Numbers,
-    lower: Integers,
-    allowed: Flags,
-    totals: Floats,
-    tolerance: float,
-    threads: int,
-) -> tuple[Floats, int, int]:
-    """Return what `solve` returns, bit for bit, with the work of each step split over threads."""
-    problem = (row_of, query_of, answers, weights, parent, group_of, lower, allowed, totals)
-    if threads <= 1 or parent.size * totals.size < LARGE:
-        return solve_by(descend, *problem, tolerance)
-    with ThreadPoolExecutor(threads) as pool:
-        return solve_by(in_threads(pool, threads), *problem, tolerance)
-
-
-def solve_by(
-    method: Callable[..., tuple[Floats, int, int]],
-    row_of: Numbers,
-    query_of: Numbers,
-    answers: Floats,
-    weights: Floats,
-    parent: Integers,
-    group_of: Numbers,
-    lower: Integers,
-    allowed: Flags,
-    totals: Floats,
-    tolerance: float,
-) -> tuple[Floats, int, int]:
-    """Return what `solve` returns, by `descend` or the like of it.
-
-    Not compiled itself: that would compile all that it calls once more.
+    With threads the work of each step of a large problem is split; the result is the same, bit
+    for bit. Not compiled itself: that would compile all that it calls once more.
     """
     limits = new_limits(parent, group_of, lower, allowed, totals)
     if not feasible(limits):
@@ -214,7 +177,10 @@ def solve_by(
         return limits.parent.reshape(parent.size, totals.size), 0, SOLVED
     parts = arrange(row_of, query_of, answers, weights)
     metric, condition = choose_metric(parts)
-    return method(parts, limits, metric, condition, tolerance)
+    if threads <= 1 or parent.size * totals.size < LARGE:
+        return descend(parts, limits, metric, condition, tolerance)
+    with ThreadPoolExecutor(threads) as pool:
+        return in_threads(pool, threads)(parts, limits, metric, condition, tolerance)
 
 
 def in_threads(pool: ThreadPoolExecutor, threads: int) -> Callable[..., tuple[Floats, int, int]]:

@@ -15,7 +15,7 @@ a second answer, which nobody has paid for.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,8 +26,13 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.compiled import compiled
 from discreet.errors import BadInput
+from discreet.mechanisms.topdown.measurement_kernels import (
+    add_counts,
+    add_counts_at,
+    narrowed,
+    noise_at,
+)
 from discreet.noise import Randomness, discrete_gaussian, key_of
 
 Integers = NDArray[np.int64]
@@ -138,24 +143,28 @@ def truth_of(
 
 
 def measure_full(
-    asked: Asked,
+    listed: Sequence[Asked],
     truth: Truth,
     rng: Randomness,
     purpose: str,
     *,
     threads: int = 1,
     chunk: int = CHUNK,
-) -> Iterator[Chunk]:
-    """Yield the noisy answers of all measured nodes to one query, in chunks of nodes.
+) -> Iterator[tuple[Asked, Chunk]]:
+    """Yield the noisy answers of all measured nodes, query after query, in chunks of nodes.
 
-    About `chunk` answers at a time; twice as many chunks as threads are in memory at most.
+    About `chunk` answers at a time; as many chunks as threads are ahead at most. So threads
+    draw for the next query while the answers to the one before are being written.
     """
-    _check_fit(asked, truth)
-    nodes = asked.measured
-    step = max(1, chunk // asked.rows)
-    parts = [nodes[begin : begin + step] for begin in range(0, nodes.size, step)]
+    parts: list[tuple[Asked, Integers]] = []
+    for asked in listed:
+        _check_fit(asked, truth)
+        nodes, step = asked.measured, max(1, chunk // asked.rows)
+        parts += [(asked, nodes[begin : begin + step]) for begin in range(0, nodes.size, step)]
     yield from in_order(
-        lambda part: _measure_nodes(asked, truth, rng, purpose, part), parts, threads
+        lambda part: (part[0], _measure_nodes(part[0], truth, rng, purpose, part[1])),
+        parts,
+        threads,
     )
 
 
@@ -163,16 +172,18 @@ def _measure_nodes(
     asked: Asked, truth: Truth, rng: Randomness, purpose: str, nodes: Integers
 ) -> Chunk:
     """Return the answers of some nodes, drawn a few at a time so that they stay in the cache."""
-    value: Answers = np.empty((nodes.size, asked.rows), dtype=np.int32)
+    value: Numbers = np.empty((nodes.size, asked.rows), dtype=np.int32)
+    wide: Integers | None = None
     step = max(1, _BLOCK // asked.rows)
     for begin in range(0, nodes.size, step):
         some = nodes[begin : begin + step]
         table = _noise(asked, rng, purpose, some).reshape(some.size, asked.rows)
         add_counts(table, some, truth.start, truth.cell, truth.counted, asked.row_of)
-        if value.dtype == np.int32 and not fits(table):
-            value = value.astype(np.int64)
-        value[begin : begin + step] = table
-    return Chunk(nodes, value)
+        if wide is None and not narrowed(table, value[begin : begin + step]):
+            wide = value.astype(np.int64)
+        if wide is not None:
+            wide[begin : begin + step] = table
+    return Chunk(nodes, value if wide is None else wide)
 
 
 def _noise(asked: Asked, rng: Randomness, purpose: str, nodes: Integers) -> Integers:
@@ -239,7 +250,7 @@ def fits(values: Integers) -> bool:
 def in_order(
     function: Callable[[Item], Result], items: Iterable[Item], threads: int
 ) -> Iterator[Result]:
-    """Yield `function(item)` for each item, in order, at most 2 `threads` of them ahead."""
+    """Yield `function(item)` for each item, in order, at most `threads` of them ahead."""
     if threads <= 1:
         yield from map(function, items)
         return
@@ -247,62 +258,7 @@ def in_order(
         waiting: deque[Future[Result]] = deque()
         for item in items:
             waiting.append(pool.submit(function, item))
-            if len(waiting) == 2 * threads:
+            if len(waiting) == threads:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-
-
-@compiled
-def add_counts(
-    table: Integers,
-    nodes: Integers,
-    start: Integers,
-    cell: Numbers,
-    count: Integers,
-    row_of: Numbers,
-) -> None:
-    """Add the counts of some nodes to their rows of the table."""
-    for i in range(nodes.size):
-        for k in range(start[nodes[i]], start[nodes[i] + 1]):
-            table[i, row_of[cell[k]]] += count[k]
-
-
-@compiled
-def noise_at(places: Integers, rows: int, noise_of: Numbers) -> Numbers:
-    """Return the noise of the node of each place, -1 where there is none."""
-    found = np.empty(places.size, dtype=np.int32)
-    begin, end, noise = 0, 0, -1
-    for i in range(places.size):
-        if places[i] < begin or places[i] >= end:  # a division per node, not per place
-            node = places[i] // rows
-            begin, end = node * rows, (node + 1) * rows
-            noise = noise_of[node] if 0 <= node < noise_of.size else -1
-        found[i] = noise
-    return found
-
-
-@compiled
-def add_counts_at(
-    values: Integers,
-    places: Integers,
-    rows: int,
-    start: Integers,
-    cell: Numbers,
-    count: Integers,
-    row_of: Numbers,
-) -> None:
-    """Add to the value of each place the counts of its node and row."""
-    where = np.full(rows, -1, dtype=np.int64)
-    end = 0
-    while end < places.size:
-        begin, node = end, places[end] // rows
-        while end < places.size and places[end] < (node + 1) * rows:
-            where[places[end] - node * rows] = end
-            end += 1
-        for k in range(start[node], start[node + 1]):
-            place = where[row_of[cell[k]]]
-            if place >= 0:
-                values[place] += count[k]
-        for i in range(begin, end):
-            where[places[i] - node * rows] = -1

@@ -1,13 +1,14 @@
 """The noisy measurement file: all that is kept of the answers.
 
-    measurements.yaml                                  what was asked (of ours only)
-    County.parquet/level.yaml                          what was answered (of ours only)
-    County.parquet/DPQuery/<query>_dpq-<part>.parquet  noisy answers, one row per node
-    County.parquet/Constraint/<name>_con-<part>.parquet    exact facts, one row per node
+    measurements.yaml                            what was asked (of ours only)
+    County.parquet/level.yaml                    what was answered (of ours only)
+    County.parquet/DPQuery/part-<part>.parquet   noisy answers, one row per query and node
+    County.parquet/Constraint/part-<part>.parquet    exact facts, one row per name and node
 
 A row of DPQuery has geocode, query_name, query_shape, value (row-major), variance (of the
 noise, exact to a double), plb (rho of this answer) and rho (the same as a fraction). In a
-lazy file `value` holds only the rows of the query that `row` lists. Folders and the columns
+lazy file `value` holds only the rows of the query that `row` lists. Small queries share a
+part, as a file costs more time than what they have to say. Folders and the columns
 geocode, query_name, query_shape, value, variance, plb and sign are as in the noisy measurement
 files of the 2020 Census, and files of others with these can be read too
 (`discreet.mechanisms.topdown.measurement_reader`). Different are: no column for each attribute;
@@ -20,11 +21,11 @@ A level appears in one step, complete and forced to the disk, or not at all.
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from math import prod
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, NonNegativeInt, PositiveInt
@@ -41,7 +42,8 @@ NOISY, EXACT = "DPQuery", "Constraint"
 NOISY_SUFFIX, EXACT_SUFFIX = "_dpq", "_con"
 #: Values of a row group: enough to compress, and few enough to stay in the cache.
 GROUP = 1 << 20
-_LEAST_ROWS = 2048  # of a row group, by DuckDB
+#: Values that wait for others to share a part with.
+PART = 1 << 20
 
 Shape = tuple[PositiveInt, ...]
 Sign = Literal["=", "<=", ">="]
@@ -95,16 +97,8 @@ def folder_name(level: str) -> str:
     return f"{level.title()}.parquet"
 
 
-def file_stem(query: str) -> str:
-    """Return a query's name as part of a file name: hispanic*cenrace is hispanic-cenrace."""
-    return re.sub(r"[^A-Za-z0-9_]+", "-", query)
-
-
 def write_header(folder: Path, header: Header) -> None:
     """Begin a measurement file."""
-    for level in header.levels:
-        if len(set(map(file_stem, level.queries))) < len(level.queries):
-            raise BadInput("topdown: two queries have names too alike for files. Rename one.")
     write_yaml(folder / HEADER, header.model_dump(mode="json"))
 
 
@@ -114,13 +108,47 @@ def mark(folder: Path, mode: str) -> None:
     write_header(folder, parse(Header, content, HEADER))
 
 
+class Rows(NamedTuple):
+    """Rows of a file: lists of each node, and which of the things that are `said` hold of it."""
+
+    node: Integers
+    lists: Mapping[str, Lists]
+    which: Integers
+    #: Columns with the same text in many rows, as SQL.
+    said: Sequence[Mapping[str, str]]
+
+    @property
+    def values(self) -> int:
+        """Return the number of values in all lists."""
+        return int(self.lists["value"].values.size)
+
+
+def together(waiting: Sequence[Rows]) -> Rows:
+    """Return rows one after the other."""
+    if len(waiting) == 1:  # nothing is copied
+        return waiting[0]
+    said: list[Mapping[str, str]] = []
+    which = []
+    for rows in waiting:
+        which.append(rows.which + len(said))
+        said += rows.said
+    lists = {}
+    for name in waiting[0].lists:
+        columns = [rows.lists[name] for rows in waiting]
+        lengths = np.concatenate([np.diff(column.offsets) for column in columns])
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        lists[name] = Lists(offsets, np.concatenate([column.values for column in columns]))
+    return Rows(np.concatenate([rows.node for rows in waiting]), lists, np.concatenate(which), said)
+
+
 class LevelWriter:
     """Writes the answers of one level; see `writing`."""
 
     def __init__(self, folder: Path, header: Header, level: str, texts: Texts, engine: Engine):
         self._folder, self._header, self._level = folder, header, level
         self._texts, self._engine = texts, engine
-        self._parts: dict[Path, int] = {}
+        self._waiting: dict[str, list[Rows]] = {NOISY: [], EXACT: []}
+        self._parts = {NOISY: 0, EXACT: 0}
         self._last: dict[str, int] = {}
         self.answered = dict.fromkeys(header.at(level).queries, 0)
 
@@ -148,9 +176,15 @@ class LevelWriter:
         if value.shape != (node.size, prod(shape)):
             raise ValueError("a constraint must have one value per node and row")
         offsets = (np.arange(node.size + 1) * prod(shape)).astype(np.int32)
-        columns = {"value": Lists(offsets, value.reshape(-1))}
-        fixed = {"sign": f"'{sign}'", "query_shape": _listed(shape)}
-        self._write(EXACT, name, EXACT_SUFFIX, node, columns, fixed)
+        said = {"query_name": quoted(name + EXACT_SUFFIX), "sign": quoted(sign)}
+        said["query_shape"] = _listed(shape)
+        lists = {"value": Lists(offsets, value.reshape(-1))}
+        self._put(EXACT, Rows(node, lists, np.zeros(node.size, dtype=np.int64), [said]))
+
+    def close(self) -> None:
+        """Write what still waits."""
+        for kind in self._waiting:
+            self._flush(kind)
 
     def _check(self, kind: str, asked: Asked) -> None:
         if self._header.kind != kind:
@@ -166,38 +200,44 @@ class LevelWriter:
         if np.any(np.diff(node) <= 0) or node[0] <= self._last.get(asked.query, -1):
             raise ValueError("nodes must come in order, each once")
         self._last[asked.query] = int(node[-1])
-        noise = asked.noise_of[node]
-        variance = np.array([float(DiscreteGaussian(v).variance()) for v in asked.noises])
-        plb = np.array([float(1 / v) for v in asked.noises])
-        rhos = ", ".join(f"'{1 / v}'" for v in asked.noises)
-        columns = {**lists, "variance": variance[noise], "plb": plb[noise], "noise": noise}
-        fixed = {
+        named = {
+            "query_name": quoted(asked.query + NOISY_SUFFIX),
             "query_shape": _listed(self._header.shape(self._level, asked.query)),
-            "rho": f"([{rhos}])[noise + 1]",
         }
-        self._write(NOISY, asked.query, NOISY_SUFFIX, node, columns, fixed)
+        said = [{**named, **_said_of(sigma2)} for sigma2 in asked.noises]
+        self._put(NOISY, Rows(node, lists, asked.noise_of[node].astype(np.int64), said))
         self.answered[asked.query] += node.size
 
-    def _write(
-        self,
-        kind: str,
-        name: str,
-        suffix: str,
-        node: Integers,
-        columns: Mapping[str, Any],
-        fixed: Mapping[str, str],
-    ) -> None:
-        own = {"node": node.astype(np.int64), "geocode": self._texts.part(node), **columns}
-        shown = ["geocode", "row", "value", "variance", "plb", "node"]
-        listed = {each: f'"{each}"' for each in shown if each in own}
-        listed |= {"query_name": _quoted(name + suffix), **fixed}
-        base = self._folder / kind / f"{file_stem(name)}{suffix}"
-        self._parts[base] = part = self._parts.get(base, -1) + 1
-        group = max(_LEAST_ROWS, GROUP * node.size // max(1, columns["value"].values.size))
-        with self._engine.lend_lists(own, batch=group) as frame:
-            frame = self._engine.project(frame, listed)
-            path = base.with_name(f"{base.name}-{part:05d}.parquet")
-            self._engine.write_parquet(frame, path, row_group=group)
+    def _put(self, kind: str, rows: Rows) -> None:
+        """Let rows wait for others, unless they are enough for a part of their own."""
+        if rows.values >= PART:
+            self._write(kind, rows)
+            return
+        self._waiting[kind].append(rows)
+        if sum(each.values for each in self._waiting[kind]) >= PART:
+            self._flush(kind)
+
+    def _flush(self, kind: str) -> None:
+        if self._waiting[kind]:
+            self._write(kind, together(self._waiting[kind]))
+            self._waiting[kind] = []
+
+    def _write(self, kind: str, rows: Rows) -> None:
+        own: dict[str, Integers | Lists | Texts] = {"node": rows.node, "which": rows.which}
+        own |= rows.lists
+        own["geocode"] = self._texts.part(rows.node)
+        listed = {each: f'"{each}"' for each in ("geocode", *rows.lists, "node")}
+        for name in rows.said[0]:
+            texts = [one[name] for one in rows.said]
+            # A constant is faster, and most long parts have but one.
+            listed[name] = texts[0] if len(texts) == 1 else f"([{', '.join(texts)}])[which + 1]"
+        # Readers take the types of the first file by name: that must be the widest.
+        name = "part" if rows.lists["value"].values.dtype == np.int32 else "long"
+        path = self._folder / kind / f"{name}-{self._parts[kind]:05d}.parquet"
+        self._parts[kind] += 1
+        group = max(1, GROUP * rows.node.size // max(1, rows.values))
+        with self._engine.lend_lists(own, group) as frame:
+            self._engine.write_parquet(self._engine.project(frame, listed), path, row_group=group)
 
 
 @contextlib.contextmanager
@@ -214,11 +254,21 @@ def writing(
     with atomic_folder(folder / folder_name(level), tag="writing") as temporary:
         writer = LevelWriter(temporary, header, level, Texts.of(geocodes), engine)
         yield writer
+        writer.close()
         done = LevelDone(answered=writer.answered)
         write_yaml(temporary / LEVEL, done.model_dump(mode="json"))
 
 
-def _quoted(text: str) -> str:
+def _said_of(sigma2: Fraction) -> dict[str, str]:
+    """Return what a row says of its noise."""
+    variance, rho = float(DiscreteGaussian(sigma2).variance()), 1 / sigma2
+    numbers = {"variance": variance, "plb": float(rho)}
+    said = {name: f"'{number!r}'::double" for name, number in numbers.items()}
+    return {**said, "rho": quoted(str(rho))}
+
+
+def quoted(text: str) -> str:
+    """Return a text as SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -6,7 +6,6 @@ stands there twice or a newer format is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.config import parse
-from discreet.engine import Engine, Frame
+from discreet.engine import Engine, EngineStopped, Frame
 from discreet.errors import BadInput, UnreadableFile
 from discreet.files import check_format, read_yaml
 from discreet.mechanisms.topdown.measurement import Answers, Integers
@@ -29,7 +28,6 @@ from discreet.mechanisms.topdown.measurement_file import (
     Header,
     LevelDone,
     LevelHeader,
-    file_stem,
     folder_name,
 )
 
@@ -53,20 +51,12 @@ class Lazy(NamedTuple):
     value: Answers
 
 
-class Part(NamedTuple):
-    """One file of a query and the first and last node in it."""
-
-    first: int
-    last: int
-    rows: Frame
-
-
 class Measurements:
     """A measurement file of ours; `Published` is one of others."""
 
     def __init__(self, folder: Path, engine: Engine) -> None:
         self.folder, self.engine = folder, engine
-        self._known: dict[tuple[str, str], list[Part]] = {}
+        self._known: dict[str, Frame | None] = {}
         self._numbered: dict[str, Frame] = {}
         self.header = self._header()
 
@@ -86,12 +76,15 @@ class Measurements:
                 f"(kind: lazy). Measure in full to use the answers for anything else."
             )
         rows = prod(self.header.shape(level, query))
-        parts = [self._full(frame, rows) for frame in self._rows(level, query, begin, end)]
-        if not parts:
+        frame = self._rows(level, query, begin, end)
+        if frame is None:
             return Full(np.empty(0, np.int64), np.empty((0, rows), np.int32), np.empty(0))
-        found = Full(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-        if np.any(np.diff(found.node) <= 0):
-            raise self._broken(f"'{query}' at {level} has a node twice or out of order")
+        found = self._full(frame, rows)
+        if np.any(np.diff(found.node) < 0):  # small and long parts of a query
+            order = np.argsort(found.node, kind="stable")
+            found = Full(found.node[order], found.value[order], found.variance[order])
+        if np.any(np.diff(found.node) == 0):
+            raise self.broken(f"'{query}' at {level} has a node twice")
         return found
 
     def read_rows(self, level: str, query: str, begin: int = 0, end: int | None = None) -> Lazy:
@@ -100,12 +93,14 @@ class Measurements:
         if self.header.kind == "full":
             node, table, _ = self.read_full(level, query, begin, end)
             return Lazy((node[:, None] * rows + np.arange(rows)).ravel(), table.reshape(-1))
-        parts = [self._lazy(frame, rows) for frame in self._rows(level, query, begin, end)]
-        if not parts:
+        frame = self._rows(level, query, begin, end)
+        if frame is None:
             return Lazy(np.empty(0, np.int64), np.empty(0, np.int32))
-        found = Lazy(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-        if np.any(np.diff(found.place) <= 0):
-            raise self._broken(f"'{query}' at {level} has an answer twice or out of order")
+        found = self._lazy(frame, rows)
+        order = np.argsort(found.place, kind="stable")
+        found = Lazy(found.place[order], found.value[order])
+        if np.any(np.diff(found.place) == 0):
+            raise self.broken(f"'{query}' at {level} has an answer twice")
         return found
 
     def _full(self, frame: Frame, rows: int) -> Full:
@@ -114,7 +109,7 @@ class Measurements:
         listed = self.engine.to_numpy(self.engine.project(frame, {"value": "unnest(value)"}))
         value = self._whole(listed["value"])
         if value.size != nodes["node"].size * rows:
-            raise self._broken(WRONG_LENGTH)
+            raise self.broken(WRONG_LENGTH)
         return Full(nodes["node"].astype(np.int64), value.reshape(-1, rows), nodes["variance"])
 
     def _lazy(self, frame: Frame, rows: int) -> Lazy:
@@ -123,50 +118,54 @@ class Measurements:
         lists = self.engine.to_numpy(self.engine.project(frame, columns))
         row = self._whole(lists["row"])
         if row.min(initial=0) < 0 or row.max(initial=0) >= rows:
-            raise self._broken("a list of rows has one that its query does not have")
+            raise self.broken("a list of rows has one that its query does not have")
         return Lazy(lists["node"].astype(np.int64) * rows + row, self._whole(lists["value"]))
 
-    def _rows(self, level: str, query: str, begin: int, end: int | None) -> Iterator[Frame]:
-        """Yield what the files of a query have of the nodes asked for, in order."""
-        last = self.header.at(level).nodes if end is None else end
-        if (level, query) not in self._known:
-            self._known[level, query] = self._parts(level, query)
-        for part in self._known[level, query]:
-            if part.last >= begin and part.first < last:
-                yield part.rows.filter((nw.col("node") >= begin) & (nw.col("node") < last))
+    def _rows(self, level: str, query: str, begin: int, end: int | None) -> Frame | None:
+        """Return the answers of the nodes asked for; None without any."""
+        rows, last = self.rows(level), self.header.at(level).nodes if end is None else end
+        own = nw.col("query_name") == query + NOISY_SUFFIX
+        inside = own & (nw.col("node") >= begin) & (nw.col("node") < last)
+        return None if rows is None else rows.filter(inside)
 
-    def _parts(self, level: str, query: str) -> list[Part]:
-        """Return the files of a query, after checking that none is missing."""
+    def rows(self, level: str) -> Frame | None:
+        """Return all answers of a level, after checking that none is missing; None without any."""
+        if level not in self._known:
+            self._known[level] = self._checked(level)
+        return self._known[level]
+
+    def _checked(self, level: str) -> Frame | None:
         folder = self.folder / folder_name(level)
         if not self.has(level):
             raise UnreadableFile(
                 f"{folder.name}/{LEVEL}", "is missing", "Measure this level first."
             )
         done = parse(LevelDone, check_format(read_yaml(folder / LEVEL), LEVEL), LEVEL)
-        stem = f"{file_stem(query)}{NOISY_SUFFIX}"
-        parts, found = [], 0
-        for path in sorted((folder / NOISY).glob(f"{stem}-*.parquet")):
-            rows = self.engine.read_parquet(path)
-            node = nw.col("node")
-            ends = rows.select(first=node.min(), last=node.max(), size=nw.len())
-            first, last, size = self.engine.rows(ends)[0]
-            found += size
-            parts.append(Part(first, last, rows))
-        if found != done.answered.get(query):
+        answered = {query + NOISY_SUFFIX: size for query, size in done.answered.items() if size}
+        if not answered:
+            return None
+        rows = self.engine.read_parquet(folder / NOISY)
+        try:
+            found = dict(self.engine.rows(rows.group_by("query_name").agg(size=nw.len())))
+        except EngineStopped:
+            rule = "has a part that is not a readable Parquet file"
+            raise UnreadableFile(f"{folder.name}/{NOISY}", rule, "Restore it.") from None
+        if found != answered:
             raise UnreadableFile(
-                f"{folder.name}/{NOISY}/{stem}",
+                f"{folder.name}/{NOISY}",
                 "does not have all rows that were written",
                 "Restore the missing parts.",
             )
-        return parts
+        return rows
 
     def _whole(self, values: NDArray[Any]) -> Answers:
         """Return values as whole numbers of 32 or 64 bits; others may have written anything."""
         if values.dtype.kind != "i":
-            raise self._broken("a column of lists does not hold whole numbers")
+            raise self.broken("a column of lists does not hold whole numbers")
         return values if values.dtype == np.int32 else values.astype(np.int64, copy=False)
 
-    def _broken(self, rule: str) -> UnreadableFile:
+    def broken(self, rule: str) -> UnreadableFile:
+        """Return the refusal of a file that breaks a rule."""
         return UnreadableFile(self.folder.name, rule, "Restore the measurement file.")
 
 
@@ -207,16 +206,16 @@ class Published(Measurements):
             rows = self.engine.read_parquet(folder / NOISY)
             present = set(rows.collect_schema().names())
             if not {"geocode", "query_name", "query_shape", "value", "variance"} <= present:
-                raise self._broken(f"{folder.name} lacks a column of the conventional layout")
+                raise self.broken(f"{folder.name} lacks a column of the conventional layout")
             names = self.engine.rows(rows.select("query_name", "query_shape").unique())
             shapes = {query_of(str(name)): shape for name, shape in names}
             if len(shapes) != len(names):
-                raise self._broken(f"{folder.name} has one query in two shapes")
+                raise self.broken(f"{folder.name} has one query in two shapes")
             size = self.engine.rows(self._codes(level).select(nw.len()))[0][0]
             made = {"level": level, "nodes": size, "queries": dict(sorted(shapes.items()))}
             levels.append(parse(LevelHeader, made, folder.name))
         if not levels:
-            raise self._broken(f"has no folder <Level>.parquet/{NOISY}")
+            raise self.broken(f"has no folder <Level>.parquet/{NOISY}")
         finest = max((s for each in levels for s in each.queries.values()), key=prod)
         return Header(
             kind="full", mode="release", strategy="published", histogram=finest, levels=levels
@@ -234,8 +233,8 @@ class Published(Measurements):
             self._numbered[level] = numbered.select("geocode", node=nw.col("number") - 1)
         return self._numbered[level]
 
-    def _rows(self, level: str, query: str, begin: int, end: int | None) -> Iterator[Frame]:
-        """Yield the rows of the nodes asked for; files of others have any order."""
+    def _rows(self, level: str, query: str, begin: int, end: int | None) -> Frame:
+        """Return the rows of the nodes asked for; files of others have any order."""
         last = self.header.at(level).nodes if end is None else end
         nodes = self._codes(level).filter((nw.col("node") >= begin) & (nw.col("node") < last))
         rows = self.engine.read_parquet(self._folders()[level] / NOISY)
@@ -244,6 +243,6 @@ class Published(Measurements):
         rows = rows.filter(nw.col("query_name").is_in(own))
         lengths = self.engine.project(rows, {"size": "len(value)"}).unique()
         if self.engine.rows(lengths) not in ([], [(prod(self.header.shape(level, query)),)]):
-            raise self._broken(WRONG_LENGTH)
+            raise self.broken(WRONG_LENGTH)
         rows = rows.select("geocode", "value", "variance")
-        yield rows.join(nodes, on="geocode", how="inner").sort("node")
+        return rows.join(nodes, on="geocode", how="inner").sort("node")

@@ -10,14 +10,15 @@ from discreet.census import Schema, read_header
 from discreet.engine import Engine
 from discreet.mechanisms.stages import Stages
 from discreet.mechanisms.topdown.active import Estimate
-from discreet.mechanisms.topdown.constraints import Bounds, Facts
+from discreet.mechanisms.topdown.constraints import Facts
 from discreet.mechanisms.topdown.design import Design
 from discreet.mechanisms.topdown.drawing import Say, also_compiling, estimate_level
 from discreet.mechanisms.topdown.estimate import (
+    COUNTS,
     bounds_for,
     check_estimate,
+    keep_estimate,
     read_estimate,
-    write_estimate,
 )
 from discreet.mechanisms.topdown.histogram import Histogram
 from discreet.mechanisms.topdown.measurement_file import mark
@@ -44,32 +45,16 @@ def estimate_blocks(
         if measured.header.kind == "lazy":
             above, made = (
                 made,
-                read_estimate(folder / "estimates" / str(level) / "counts.parquet", size, engine),
+                read_estimate(folder / "estimates" / str(level) / COUNTS, size, engine),
             )
             check_estimate(design, level, made, above, bounds)
             continue
         say(level / len(levels), f"estimating {run}: {name}{also_compiling()}")
-        kept = stages.stage(
-            f"{run}-estimated-{level}",
-            partial(_write, design, level, made, bounds, measured, stages),
-        )
-        made = read_estimate(kept / "counts.parquet", size, engine)
+        make = partial(estimate_level, design, level, made, bounds, measured, stages)
+        _, made = keep_estimate(stages, f"{run}-estimated-{level}", make, size, engine)
     if made is None:
         raise AssertionError("a spine has levels")
     return Blocks(design.histogram, made.start, made.cell, made.counted)
-
-
-def _write(
-    design: Design,
-    level: int,
-    above: Estimate | None,
-    bounds: Bounds,
-    measured: Measurements,
-    stages: Stages,
-    path: Path,
-) -> None:
-    made = estimate_level(design, level, above, bounds, measured, stages)
-    write_estimate(made, path / "counts.parquet", measured.engine)
 
 
 def publish_runs(

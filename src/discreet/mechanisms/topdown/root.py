@@ -160,10 +160,10 @@ def find_levels(
 
 @compiled_within
 def level_above(z: Floats, steps: Floats, group_of: Numbers, group: int, wanted: float) -> float:
-    """Return a level at which one cell of a group (any group: -1) holds all that is wanted."""
+    """Return a level at which one cell of a group holds all that is wanted."""
     level = np.inf
     for j in range(steps.size):
-        if group < 0 or group_of[j] == group:
+        if group_of[j] == group:
             level = min(level, (wanted - z[j, 0]) / steps[j])
     return level
 
@@ -181,10 +181,10 @@ def shared_level(
     """Return the level at which groups, each at least at its bound, add up to the total."""
     groups = levels.size
     held, slope = np.empty(groups), np.empty(groups)
-    level = np.inf
-    for g in range(groups):
-        if members[g] > 0:
-            level = min(level, level_above(z, steps, group_of, g, total))
+    level = np.inf  # at which one cell holds all
+    for j in range(steps.size):
+        if members[group_of[j]] > 0:
+            level = min(level, (total - z[j, 0]) / steps[j])
     for _ in range(MOST_STEPS):
         levels.fill(level)
         group_at(z, steps, group_of, levels, held, slope)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.compiled import compiled
 from discreet.mechanisms.topdown.active import Active, Estimate, Integers, Numbers, block_start
-from discreet.mechanisms.topdown.least_squares import solve, solve_large
+from discreet.mechanisms.topdown.least_squares import solve
 from discreet.mechanisms.topdown.rounding import (
     DEPLOYED,
     DEPLOYED_TOGETHER,
@@ -239,9 +239,7 @@ def _solve_parent(p: int, batch: Batch, solved: Solved, threads: int) -> None:
     if rules.total_first and np.isnan(task.totals).any():
         solved.status[k] = INFEASIBLE
         return
-    x, _, solved.status[k] = (
-        solve_large(*task, TOLERANCE, threads) if threads > 1 else solve(*task, TOLERANCE)
-    )
+    x, _, solved.status[k] = solve(*task, TOLERANCE, threads)
     if solved.status[k] != OK:
         return
     cells = batch.parents.cell[batch.parents.start[p] : batch.parents.start[p + 1]]

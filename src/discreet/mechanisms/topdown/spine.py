@@ -77,20 +77,44 @@ def spine_of(census: Census, levels: Sequence[str], blocks: Frame | None = None)
             raise BadInput(f"topdown: this census has no areas of level '{level}'.")
     used = census.geography if blocks is None else blocks
     listed = used.select(block).unique()
-    paths = engine.materialise(census.geography.select(*named).join(listed, on=block, how="inner"))
+    paths = census.geography.select(*named).join(listed, on=block, how="inner")
+    rows = _numbered(engine, paths, named)
     tables = [_root(engine)] if levels[0] == WHOLE else []
-    above: Frame | None = None
     for depth, level in enumerate(named):
-        path = named[: depth + 1]
-        rows = engine.sort_and_number(paths.select(*path).unique(), path, "_number")
-        rows = rows.with_columns(node=nw.col("_number") - 1)
-        if above is None:
-            rows = rows.with_columns(parent=nw.lit(0, dtype=nw.Int64))
-        else:
-            rows = rows.join(above, on=named[depth - 1], how="inner")
-        tables.append(engine.materialise(rows.select("node", "parent", code=nw.col(level))))
-        above = tables[-1].select(nw.col("code").alias(level), parent=nw.col("node"))
+        parent = nw.col(f"_node{depth - 1}") if depth else nw.lit(0, dtype=nw.Int64)
+        first = rows.filter(nw.col(f"_first{depth}"))
+        tables.append(first.select(node=f"_node{depth}", parent=parent, code=level))
+    _check_codes(engine, rows, named)
     return _spine(engine, levels, tables)
+
+
+def _numbered(engine: Engine, paths: Frame, levels: Sequence[str]) -> Frame:
+    """Return the paths sorted, with the node of each level and whether its area begins here.
+
+    One sort for all levels: each area has its paths one after the other.
+    """
+    rows = engine.sort_and_number(paths, levels, "_row")
+    names, firsts, first = {level: f'"{level}"' for level in levels}, {}, "_row = 1"
+    for depth, level in enumerate(levels):
+        first += f' or "{level}" is distinct from lag("{level}") over (order by _row)'
+        firsts[f"_first{depth}"] = first
+    rows = engine.project(rows, {**names, "_row": "_row", **firsts})
+    nodes = {
+        f"_node{depth}": f"(sum({name}::int) over (order by _row rows unbounded preceding))"
+        "::bigint - 1"
+        for depth, name in enumerate(firsts)
+    }
+    return engine.materialise(engine.project(rows, {**names, **{n: n for n in firsts}, **nodes}))
+
+
+def _check_codes(engine: Engine, rows: Frame, levels: Sequence[str]) -> None:
+    """Refuse a code that stands in two areas above: areas are known by their own code alone."""
+    counts = {level: f'count(distinct "{level}")' for level in levels}
+    counts |= {f"_node{depth}": f"max(_node{depth}) + 1" for depth in range(len(levels))}
+    told = engine.rows(engine.project(rows, counts))[0]
+    for level, codes, nodes in zip(levels, told, told[len(levels) :], strict=False):
+        if codes != nodes:
+            raise BadInput(f"topdown: the areas of level '{level}' do not nest in those above.")
 
 
 def _root(engine: Engine) -> Frame:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from discreet.mechanisms.topdown.active import Estimate, Integers, Numbers
 from discreet.mechanisms.topdown.constraints import Bounds, Held
-from discreet.mechanisms.topdown.design import Design, Query
+from discreet.mechanisms.topdown.design import Design
 from discreet.mechanisms.topdown.estimate import check_estimate
 from discreet.mechanisms.topdown.failure import failure
 from discreet.mechanisms.topdown.held import equalities, solve_one
@@ -26,18 +24,17 @@ from discreet.mechanisms.topdown.solve import (
 )
 
 
-def estimate_root(design: Design, bounds: Bounds, answers: Callable[[Query], Integers]) -> Estimate:
+def estimate_root(design: Design, bounds: Bounds, answers: list[Integers]) -> Estimate:
     """Return whole counts for every node of the first level.
 
-    `answers(query)` are all answers of a query, nodes by rows.
+    `answers` are all answers of each query, nodes by rows.
     """
-    rules, queries = design.rules(0, bounds), design.queries(0)
-    dense = [answers(query) for query in queries]
+    rules = design.rules(0, bounds)
     start, cells, counts = [0], [], []
     for node in range(design.spine.size(0)):
         allowed = rules.allowed[:, node] > 0
         inside = np.flatnonzero(~design.histogram.zeros & allowed[rules.group_of]).astype(np.int32)
-        problem = root_problem(rules, node, inside, dense)
+        problem = root_problem(rules, node, inside, answers)
         tree, held = tree_of(rules.tree, inside), bounds.held[0]
         told, status, failed = _counts(problem, rules, tree, inside, node, held)
         if status != OK:
