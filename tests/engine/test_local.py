@@ -183,3 +183,31 @@ def test_parallel_map_raises_the_error_of_an_item(processes):
 def test_reading_a_missing_folder_names_it(engine):
     with pytest.raises(UnreadableFile, match="nowhere"):
         engine.read_parquet(Path("nowhere"))
+
+
+@pytest.mark.parametrize(
+    ("keys", "repeated"),
+    [
+        ([3, 1, 2], 0),
+        ([3, 1, 3, 3], 2),
+        ([-5, 2**62, -5], 1),
+        ([1.5, 1.5, 2.5], 1),
+        (["b", "a", "b"], 1),
+        ([], 0),
+    ],
+)
+def test_repeated_keys_are_counted(engine, keys, repeated):
+    kind = object if keys and isinstance(keys[0], str) else None
+    assert (
+        engine.repeated(engine.from_numpy({"key": np.array(keys, dtype=kind)}), "key") == repeated
+    )
+
+
+def test_a_missing_key_counts_as_repeated(engine):
+    rows = engine.project(engine.from_numpy({"x": np.arange(9)}), {"key": "nullif(x, 4)"})
+    assert engine.repeated(rows, "key") == 1
+
+
+def test_distinct_rows_stand_once(engine):
+    rows = engine.from_numpy({"x": np.array([1, 2, 1, 1]), "y": np.array([5, 5, 5, 6])})
+    assert sorted(engine.rows(engine.distinct(rows))) == [(1, 5), (1, 6), (2, 5)]

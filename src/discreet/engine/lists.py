@@ -19,7 +19,17 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 Offsets = npt.NDArray[np.int32]
 
-_FORMATS = {"int8": b"c", "int32": b"i", "int64": b"l", "float64": b"g"}
+_FORMATS = {
+    "int8": b"c",
+    "int16": b"s",
+    "int32": b"i",
+    "int64": b"l",
+    "uint8": b"C",
+    "uint16": b"S",
+    "uint32": b"I",
+    "uint64": b"L",
+    "float64": b"g",
+}
 
 
 class Lists(NamedTuple):

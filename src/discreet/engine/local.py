@@ -222,19 +222,6 @@ class Engine:
         _check_new(frame, name)
         return self._frame(self._relation(frame).project(f"*, {text} as {_quoted(name)}"))
 
-    def with_text(self, frame: Frame, number: str, texts: Frame, text: str) -> Frame:
-        """Add the text of `texts` (`number`, from 0 without a gap, and `text`) by its number.
-
-        A lookup in a list: unlike a join, it leaves the rows in their order.
-        """
-        _check_new(frame, text)
-        listed = next(self._names)
-        column = f"list({_quoted(text)} order by {_quoted(number)}) as texts"
-        with _guarded("computing"):
-            self._relation(texts).aggregate(column).create(listed)
-        found = f"(select texts from {listed})[{_quoted(number)} + 1]"
-        return self._frame(self._relation(frame).project(f"*, {found} as {_quoted(text)}"))
-
     def join_text(self, frame: Frame, by: str, column: str, name: str) -> Frame:
         """Return one row per `by` with its `column` texts sorted and joined."""
         relation = self._relation(frame).aggregate(

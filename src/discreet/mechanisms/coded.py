@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.census import Census, unit_columns
-from discreet.engine import Frame
+from discreet.engine import Frame, Texts
 from discreet.mechanisms.numbering import Codes, Integers, order_of, packed, sort_keys
 
 #: Units held in memory; more are sorted by the engine, which can spill to disk.
@@ -54,11 +54,12 @@ class CodedUnits:
         order = sort_keys(*packed([new_place, *self.columns.values()]))
         ids = np.arange(1, order.size + 1)
         arrays = {name: column[order] for name, column in self.columns.items()}
-        with engine.lend({"unit_id": ids, "place": new_place[order], **arrays}) as lent:
-            placed = engine.with_text(lent, "place", places.select(block, "place"), block)
+        codes = Texts.of([row[0] for row in engine.rows(places.sort("place").select(block))])
+        blocks = codes.part(new_place[order])
+        with engine.lend_lists({"unit_id": ids, block: blocks, **arrays}) as lent:
             told = {"unit_id": "unit_id", block: f'"{block}"'}
             told |= {n: _value(n, self.lists[n], self.missing[n]) for n in self.columns}
-            engine.write_parquet(engine.project(placed, told), path)
+            engine.write_parquet(engine.project(lent, told), path)
 
     def moved(self, unit_id: Integers, place: Integers) -> Integers:
         """Return the place of every unit after some have got a new one."""

@@ -35,6 +35,22 @@ def numbered(columns: Sequence[Codes]) -> tuple[Integers, Integers]:
     return number, counts
 
 
+def different(column: Codes) -> tuple[Integers, Integers]:
+    """Return the different values of a column in order, and the place of each row's among them.
+
+    >>> values, places = different(np.array([7, 5, 7]))
+    >>> values.tolist(), places.tolist()
+    ([5, 7], [1, 0, 1])
+    """
+    key, span = packed([column])
+    if span > 4 * key.size:
+        values, places = np.unique(column, return_inverse=True)
+        return values, places
+    counts = np.bincount(key, minlength=span)
+    values = np.flatnonzero(counts)
+    return values + (int(column.min()) if column.size else 0), (np.cumsum(counts > 0) - 1)[key]
+
+
 def order_of(columns: Sequence[Codes]) -> Integers:
     """Return the places of the rows in the order of the columns; equal rows stay in theirs."""
     rows = rows_in_order(columns)
@@ -111,19 +127,3 @@ def sort_keys(key: Integers, span: int) -> Integers:
         order, other = other, order
         shift += DIGIT
     return order
-
-
-@compiled
-def find_in(ranked: Integers, values: Integers) -> Integers:
-    """Return where each value stands in an ascending list that has it."""
-    found = np.empty(values.size, dtype=np.int64)
-    for i in range(values.size):
-        low, high = 0, ranked.size - 1
-        while low < high:
-            middle = (low + high) // 2
-            if ranked[middle] < values[i]:
-                low = middle + 1
-            else:
-                high = middle
-        found[i] = low
-    return found

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.census import Census, unit_columns
-from discreet.engine import Engine
+from discreet.engine import Engine, Texts
 from discreet.errors import DiscreetError
 from discreet.mechanisms.microdata import write_places
-from discreet.mechanisms.numbering import find_in
+from discreet.mechanisms.numbering import different
 from discreet.mechanisms.swapping.kernel import permute_strata
 from discreet.mechanisms.swapping.moves import Moves
 from discreet.mechanisms.swapping.packed_places import Batch, Blocks, batches_of_blocks
@@ -97,8 +97,7 @@ def _work_batch(
 ) -> _Sheet:
     """Return the units of a batch after swapping, in the order of their values."""
     rows = _read(census, packing, places, batch)
-    codes = np.unique(rows["_code"])
-    record = find_in(codes, rows["_code"])
+    codes, record = different(rows["_code"])
     book = _Book.of(census, swapped, packing, codes)
     moving = book.swapped[record]
     traded = _trade(places, book, rows["_place"][moving], record[moving], draw)
@@ -204,7 +203,8 @@ def _sorted(*columns: Integers) -> tuple[Integers, ...]:
         return tuple(column[order] for column in columns)
     key = np.zeros(columns[0].size, dtype=np.int64)
     for column, width in zip(columns, widths, strict=True):
-        key = (key << width) | column
+        key <<= width  # in place: there are many rows
+        key |= column
     key.sort()
     found = []
     for width in reversed(widths):
@@ -227,13 +227,15 @@ def _write(
     engine: Engine, block: str, packing: Packing, sheet: _Sheet, path: Path, before: int
 ) -> None:
     """Write the units of a batch under fresh ids that follow those written before."""
-    records = packing.unpacked(engine, sheet.codes).rename({"unit_id": "_released"})
-    blocks = engine.from_numpy({"_place": np.arange(sheet.blocks.size), block: sheet.blocks})
-    arrays = {"_place": sheet.place, "_released": sheet.released}
-    arrays["unit_id"] = np.arange(before + 1, before + 1 + sheet.place.size)
-    with engine.lend(arrays) as rows:
-        joined = rows.join(blocks, on="_place", how="inner")
-        joined = joined.join(records, on="_released", how="inner")
-        columns = {name: name for name in ("unit_id", block, *packing.names)}
-        # Sorted again, cheaply: no engine promises to keep the order of rows through a join.
-        engine.write_parquet(joined, path, ["unit_id"], columns)
+    digits = packing.digits(sheet.codes)
+    # Texts and digits are taken in order here: no join, and no sort after it.
+    columns = {name: _small(digit)[sheet.released] for name, digit in digits.items()}
+    ids = np.arange(before + 1, before + 1 + sheet.place.size)
+    blocks = Texts.of(sheet.blocks.tolist()).part(sheet.place)
+    with engine.lend_lists({"unit_id": ids, block: blocks, **columns}) as rows:
+        engine.write_parquet(packing.values(engine, rows, ["unit_id", block]), path)
+
+
+def _small(digits: Integers) -> NDArray[np.signedinteger]:
+    """Return digits in a type of one byte if they fit."""
+    return digits.astype(np.int8) if digits.max(initial=0) < 128 else digits

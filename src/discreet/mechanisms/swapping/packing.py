@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import narwhals as nw
@@ -89,13 +90,20 @@ class Packing:
 
     def unpacked(self, engine: Engine, codes: Integers) -> Frame:
         """Return `unit_id` (position from 0) and the columns that packed numbers stand for."""
-        rest = codes
-        arrays: dict[str, NDArray[np.int64]] = {}
+        digits = engine.from_numpy({"unit_id": np.arange(len(codes)), **self.digits(codes)})
+        return engine.materialise(self.values(engine, digits, ["unit_id"]))
+
+    def digits(self, codes: Integers) -> dict[str, Integers]:
+        """Return the digits of packed numbers, column by column."""
+        rest, found = codes, {}
         for column in reversed(self.columns):
-            arrays[column.name] = rest % column.size
+            found[column.name] = rest % column.size
             rest = rest // column.size
-        digits = engine.from_numpy({"unit_id": np.arange(len(rest)), **arrays})
-        expressions = {"unit_id": "unit_id"}
+        return found
+
+    def values(self, engine: Engine, digits: Frame, kept: Sequence[str]) -> Frame:
+        """Return the columns that digits stand for, after those `kept` as they are."""
+        expressions = {name: f'"{name}"' for name in kept}
         for column in self.columns:
             name = f'"{column.name}"'
             if column.codes:
@@ -105,7 +113,7 @@ class Packing:
                 value = f"{name} - 1 + {column.least}"
             expressions[column.name] = f"case when {name} = 0 then null else {value} end"
         typed = [nw.col(column.name).cast(column.stored) for column in self.columns]
-        return engine.materialise(engine.project(digits, expressions).with_columns(*typed))
+        return engine.project(digits, expressions).with_columns(*typed)
 
 
 def packing_of(census: Census) -> Packing | None:
