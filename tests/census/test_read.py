@@ -20,6 +20,8 @@ from discreet.census import (
 )
 from discreet.engine import Engine, Frame
 from discreet.errors import BadInput, UnreadableFile
+from discreet.products.invariants import differing_cells
+from discreet.spec import MarginalTable
 
 Copy = Callable[[str], Path]
 TakeIn = Callable[..., Any]
@@ -123,3 +125,64 @@ def test_identical_persons_have_keys_of_their_own(engine: Engine) -> None:
             engine.from_numpy(listed), ["unit_id", "age", "ordinal"], "k", "key"
         )
         assert keys == {row[0] for row in engine.rows(said.select("key"))}
+
+
+@pytest.mark.parametrize("bits", [4, 60])
+def test_different_records_may_share_a_key(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, bits: int
+) -> None:
+    """With few bits keys meet all the time; ordinals count identical records all the same."""
+    random = np.random.default_rng(2)
+    columns = {"unit_id": random.integers(1, 9, 300), "age": random.integers(0, 9, 300)}
+    true_key = Engine.order_key
+
+    def short_key(self: Engine, frame: Frame, of: list[str], key: str, name: str) -> Frame:
+        keyed = true_key(self, frame, of, key, name)
+        return keyed.with_columns((nw.col(name) % 2**bits).alias(name))
+
+    monkeypatch.setattr(Engine, "order_key", short_key)
+    frame = engine.from_numpy(columns)
+    keyed = with_person_key(engine, frame, load_schema("us-decennial"), "k")
+    ranked = frame.with_columns(_one=nw.lit(1)).with_columns(
+        _ordinal=nw.col("_one").rank("ordinal").over("unit_id", "age")
+    )
+    said = engine.order_key(ranked, ["unit_id", "age", "_ordinal"], "k", "person_key")
+    names = ["unit_id", "age", "person_key"]
+    assert sorted(engine.rows(keyed.select(*names))) == sorted(engine.rows(said.select(*names)))
+
+
+def test_units_alone_are_read(
+    copied: Copy, engine: Engine, take_in: TakeIn, tmp_path: Path
+) -> None:
+    folder = copied("register")
+    (folder / "persons.csv").unlink()
+    take_in(folder, "register")
+    read = read_census(folder, engine=engine, schema="register-country")
+    assert read.persons is None
+    assert content(read) == content(Census.open(tmp_path / "census", engine))
+
+
+def test_keys_are_made_for_whoever_asks(copied: Copy, engine: Engine) -> None:
+    read = read_census(copied("phsafe"), layout="phsafe", engine=engine, key="k")
+    asked = engine.rows(read.frame("persons", ["person_key"], where={"kind": ["occupied"]}))
+    assert len({row[0] for row in asked}) == len(asked) > 1
+    everybody = MarginalTable(name="persons", of="persons", level="all")
+    assert differing_cells(everybody, read, read.keyed()) == 0
+
+
+def test_warnings_and_waivers_stay_with_the_census(copied: Copy, engine: Engine) -> None:
+    folder = copied("register")
+    text = (folder / "persons.csv").read_text().splitlines()
+    at = text[0].split(",").index("age")
+    row = text[1].split(",")
+    row[at] = "140"
+    (folder / "persons.csv").write_text("\n".join([text[0], ",".join(row), *text[2:]]) + "\n")
+    waivers = folder / "waivers.yaml"
+    waivers.write_text(
+        "- {rule: range, table: persons, reason: checked by hand twice, by: the office}\n"
+    )
+    read = read_census(folder, schema="register-country", waivers=waivers, engine=engine)
+    assert read.findings is not None
+    assert [item.rule for item in read.findings.items if item.severity == "waived"] == ["range"]
+    assert validate(read).ok
+    assert not validate(read, waivers=[]).ok

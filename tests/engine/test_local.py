@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 import pytest
 
-from discreet.engine import Engine, parallel_map
+from discreet.engine import Engine, Texts, local, parallel_map
 from discreet.errors import BadInput, DiscreetError, UnreadableFile
 
 CANARY = "canary-4711"
@@ -194,9 +194,13 @@ def test_reading_a_missing_folder_names_it(engine):
         ([1.5, 1.5, 2.5], 1),
         (["b", "a", "b"], 1),
         ([], 0),
+        ([True, False, True], 1),
+        ([-(2**63), 5, 5], 1),
     ],
 )
-def test_repeated_keys_are_counted(engine, keys, repeated):
+@pytest.mark.parametrize("most_bits", [local.MOST_BITS, 2])
+def test_repeated_keys_are_counted(engine, monkeypatch, keys, repeated, most_bits):
+    monkeypatch.setattr(local, "MOST_BITS", most_bits)
     kind = object if keys and isinstance(keys[0], str) else None
     assert (
         engine.repeated(engine.from_numpy({"key": np.array(keys, dtype=kind)}), "key") == repeated
@@ -211,3 +215,26 @@ def test_a_missing_key_counts_as_repeated(engine):
 def test_distinct_rows_stand_once(engine):
     rows = engine.from_numpy({"x": np.array([1, 2, 1, 1]), "y": np.array([5, 5, 5, 6])})
     assert sorted(engine.rows(engine.distinct(rows))) == [(1, 5), (1, 6), (2, 5)]
+
+
+def test_ids_farther_apart_than_the_engine_has_bits_are_counted(engine):
+    many = np.arange(20_000_000)
+    many[-1] = 1_200_000_000  # 64 bits for each row would be enough
+    assert engine.repeated(engine.from_numpy({"key": many}), "key") == 0
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_lent_rows_are_written_in_their_order(tmp_path, threads):
+    """Releases rely on it: whoever lends sorted rows does not sort them again."""
+    engine = Engine(threads=threads)
+    number = np.arange(500_000)
+    texts = Texts.of([f"{n:03d}" for n in range(900)]).part(number // 1000)
+    with engine.lend_lists({"number": number, "text": texts}) as rows:
+        told = engine.project(rows, {"number": "number", "text": "text", "half": "number // 2"})
+        engine.write_parquet(told, tmp_path / "x")
+    with engine.lend({"number": number}) as rows:
+        engine.write_parquet(rows, tmp_path / "y")
+    found = engine.to_numpy(engine.read_parquet(tmp_path / "x"))
+    assert (found["number"] == number).all()
+    assert (found["text"].astype(int) == number // 1000).all()
+    assert (engine.to_numpy(engine.read_parquet(tmp_path / "y"))["number"] == number).all()

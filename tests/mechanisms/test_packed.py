@@ -12,6 +12,7 @@ from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.mechanisms import mechanism, protect
 from discreet.mechanisms.swapping.packed import fits, permute_packed
+from discreet.mechanisms.swapping.packing import Packing, _Column
 from discreet.mechanisms.swapping.strata import Swapped, permute
 from discreet.noise import trial
 from worlds import us_census
@@ -91,3 +92,12 @@ def test_persons_or_other_variables_take_the_general_way():
     assert not fits(census, Swapped("units", (), "state", ("tenure",)))
     linked = us_census(engine, [(0, "1", [(40, "1", "01")])], blocks=2)
     assert not fits(linked, Swapped("units", (), "state", ("block",)))
+
+
+def test_digits_of_one_byte_stand_for_larger_numbers():
+    engine = Engine(threads=1)
+    packing = Packing((_Column("n", nw.Int16(), least=100, most=200),))
+    digits = np.array([0, 1, 101], dtype=np.int8)
+    with engine.lend({"row": np.arange(3), "n": digits}) as rows:
+        found = engine.rows(packing.values(engine, rows, ["row"]))
+    assert found == [(0, None), (1, 100), (2, 200)]

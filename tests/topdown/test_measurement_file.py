@@ -220,7 +220,7 @@ def wanted(nodes: np.ndarray, rows: tuple[int, ...] = (1, 4)) -> Wanted:
     key = np.concatenate([nodes, NODES + nodes])
     start = np.cumsum([0, *([1] * nodes.size), *([len(rows)] * nodes.size)]).astype(np.int32)
     row = np.array([*([0] * nodes.size), *(rows * nodes.size)], dtype=np.int32)
-    return Wanted("block", NODES, list(SHAPES), key, start, row)
+    return Wanted("block", 0, NODES, list(SHAPES), key, start, row)
 
 
 @pytest.mark.parametrize("wide", [0, 2**40])
@@ -252,7 +252,9 @@ def test_lazy_answers_are_those_of_the_estimate(tmp_path: Path, engine: Engine) 
         rows.append(row)
     key, many = np.unique(np.concatenate(keys), return_counts=True)
     start = np.concatenate([[0], np.cumsum(many)]).astype(np.int32)
-    asked = Wanted("block", NODES, list(SHAPES), key, start, np.concatenate(rows).astype(np.int32))
+    asked = Wanted(
+        "block", 0, NODES, list(SHAPES), key, start, np.concatenate(rows).astype(np.int32)
+    )
     expected = np.concatenate([values for _, values in written.values()])
     assert np.array_equal(read_wanted(file, asked), expected)
     other = asked.row.copy()

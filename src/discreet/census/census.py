@@ -21,6 +21,7 @@ import narwhals as nw
 from discreet.census import condition
 from discreet.census.columns import Columns
 from discreet.census.declarations import TableName
+from discreet.census.findings import Findings, Waiver
 from discreet.census.keys import with_person_key
 from discreet.census.schema import Schema, read_schema
 from discreet.config import Strict, parse
@@ -63,6 +64,9 @@ class Census:
     note: str = ""
     #: Secret of the person keys where the census was read without making them.
     key: str | None = field(default=None, repr=False)
+    #: What was found when files were read without storing them, and what somebody waived.
+    findings: Findings | None = field(default=None, repr=False, compare=False)
+    waivers: tuple[Waiver, ...] = field(default=(), repr=False, compare=False)
     _columns: Columns = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -123,6 +127,8 @@ class Census:
         geography above; `unit_id`, `person_key` and `donor_id` are always known.
         """
         wanted = list(dict.fromkeys(columns))
+        if self.key is not None and "person_key" in wanted:
+            return self.keyed().frame(table, wanted, where)
         looked_at = condition.columns_of(where) if where else frozenset()
         frame = self._columns.add(table, [*wanted, *sorted(looked_at)])
         if where:

@@ -50,6 +50,8 @@ class Columns:
         rest = [name for name in own if name not in members]
         while rest:
             now = [name for name in rest if present.issuperset(self._inputs(place, name))]
+            if not now:
+                raise ValueError(f"{place}.{rest[0]} is made from itself")
             frame = frame.with_columns(**{name: self._expression(place, name) for name in now})
             present |= {*now}
             rest = [name for name in rest if name not in now]

@@ -105,14 +105,16 @@ def read_census(
     """Return the census in somebody's files after the same checks as `ingest`, not stored.
 
     For work in one go: nothing is written but what the engine spills to its work folder.
-    Person keys are made when they are needed, and for those who need one. Parameters are
-    those of `ingest`.
+    Warnings and what was waived are in `findings` of the census. Person keys are made when
+    they are needed, and for those who need one; without a `key` their secret is a new one each
+    time, so give one to truncate households in the same way again. Parameters are those of
+    `ingest`.
     """
     source = Path(source)
     origin, plan, base = _plan(source, layout, schema, origin, key)
     engine, secret = engine or Engine(), key or secrets.token_hex(32)
-    store = _examined(engine, source, plan, base, waivers, None).store
-    frames = store.frames(secret, lazy=True)
+    read = _examined(engine, source, plan, base, waivers, None)
+    store, frames = read.store, read.store.frames(secret, lazy=True)
     persons = frames.get("persons")
     made = persons is None or "person_key" in persons.collect_schema().names()
     return Census(
@@ -124,6 +126,8 @@ def read_census(
         origin,
         note=SIMULATED if origin == "simulated" else "",
         key=None if made else secret,
+        findings=read.findings,
+        waivers=tuple(read.waivers),
     )
 
 

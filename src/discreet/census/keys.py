@@ -38,4 +38,5 @@ def with_person_key(engine: Engine, persons: Frame, schema: Schema, key: str) ->
     ordinal = nw.col("_ordinal").rank("ordinal").over(*columns).cast(nw.Int64)
     alike = alike.with_columns(_ordinal=ordinal)
     again = engine.order_key(alike, [*columns, "_ordinal"], key, "person_key")
-    return nw.concat([others, again.select(*others.collect_schema().names())]).drop("_ordinal")
+    both = nw.concat([others, again.select(*others.collect_schema().names())])
+    return engine.materialise(both.drop("_ordinal"))

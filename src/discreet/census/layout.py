@@ -126,6 +126,12 @@ class TableLayout(Strict):
     columns: dict[Name, Annotated[Making, BeforeValidator(_making)]] = Field(default_factory=dict)
     ignore: list[Column] = Field(default_factory=list)
 
+    @model_validator(mode="after")
+    def _one_row_each(self) -> TableLayout:
+        if self.distinct and self.expand is not None:
+            raise ValueError("rows that count persons cannot be made distinct: each one counts")
+        return self
+
 
 class Layout(Strict):
     """A whole layout; `also` and `rules` are for checking only and are not kept."""

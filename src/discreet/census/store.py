@@ -56,10 +56,7 @@ class Store:
         """
         frames = {place: self._stored(place) for place in self.tables}
         plain = "units" not in frames or self._plain_ids(frames["units"])
-        later = (
-            lazy and plain and not {"person_key", "donor_id"} & {*self.tables["persons"].columns}
-        )
-        if "persons" in frames and not later:
+        if "persons" in frames and not (lazy and plain and self._later()):
             # Before units are numbered: a number may depend on what other units there are.
             frames["persons"] = self._keyed(frames["persons"], key)
         if "units" in frames:
@@ -79,6 +76,10 @@ class Store:
             if name in table.columns and variable.number and (place, name) not in self.wide
         }
         return table.frame.with_columns(**smaller) if smaller else table.frame
+
+    def _later(self) -> bool:
+        """Say whether keys need not be made now: nobody is named by a key."""
+        return not {"person_key", "donor_id"} & {*self.tables["persons"].columns}
 
     def _plain_ids(self, units: Frame) -> bool:
         """Say whether the ids of units are whole numbers, written as such."""
@@ -103,7 +104,7 @@ class Store:
         present = persons.collect_schema().names()
         if "person_key" in present:
             persons = persons.rename({"person_key": "_own_id"})
-        keyed = self.engine.materialise(with_person_key(self.engine, persons, self.schema, key))
+        keyed = with_person_key(self.engine, persons, self.schema, key)
         if "donor_id" not in present:
             return keyed
         donors = keyed.select(nw.col("_own_id").alias("donor_id"), _donor=nw.col("person_key"))

@@ -40,7 +40,9 @@ def validate(
     """
     schema, census = census.schema, census.keyed()
     if waivers is None:
-        given = [] if census.folder is None else recorded_waivers(census.folder)
+        given = [*census.waivers]
+        if census.folder is not None:
+            given = recorded_waivers(census.folder)
     else:
         given = read_waivers(waivers, schema) if isinstance(waivers, Path) else list(waivers)
     tables: dict[TableName, Loaded] = {"geography": _with_rows(census, "geography")}

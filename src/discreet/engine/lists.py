@@ -59,15 +59,21 @@ class Texts(NamedTuple):
         if lengths.size and lengths.min() == lengths.max():  # as codes of one level have
             width = int(lengths[0])
             table = self.data[: lengths.size * width].reshape(lengths.size, width)
-            ends = np.arange(len(which) + 1) * width
-            return Texts(ends.astype(np.int32), table[which].reshape(-1))
+            return Texts(_offsets(np.arange(len(which) + 1) * width), table[which].reshape(-1))
         lengths = lengths[which]
         ends = np.concatenate([[0], np.cumsum(lengths)])
         places = np.arange(ends[-1]) + np.repeat(self.offsets[which] - ends[:-1], lengths)
-        return Texts(ends.astype(np.int32), self.data[places])
+        return Texts(_offsets(ends), self.data[places])
 
 
 Column = Array | Lists | Texts
+
+
+def _offsets(ends: Array) -> Offsets:
+    """Return where texts begin, unless there is more text than such a column can hold."""
+    if ends[-1] >= 2**31:
+        raise ValueError("too much text for one column")
+    return ends.astype(np.int32)
 
 
 class _Schema(ctypes.Structure):

@@ -32,8 +32,9 @@ Array = npt.NDArray[Any]
 #: Rows per Parquet row group: large enough to compress, small enough to stream.
 ROW_GROUP = 122_880
 
-#: Ids that lie closer than this are told apart by a bit for each that may occur.
-BITS_PER_ROW = 64
+#: Ids that lie closer than this are told apart by a bit for each that may occur; the engine
+#: has no more bits than that.
+BITS_PER_ROW, MOST_BITS = 64, 900_000_000
 
 
 def _quoted(name: str) -> str:
@@ -258,7 +259,12 @@ class Engine:
             counts = f"count(*), min({_quoted(key)}), max({_quoted(key)})"
             rows, low, high = relation.aggregate(counts).fetchall()[0]
             distinct = f"count(distinct {_quoted(key)})"
-            if isinstance(low, int) and high - low < BITS_PER_ROW * rows:
+            # Not of the lowest number: no literal can be written for it.
+            if (
+                type(low) is int
+                and low > -(2**63)
+                and high - low < min(BITS_PER_ROW * rows, MOST_BITS)
+            ):
                 # One bit for each number that may occur: no table of those that do.
                 distinct = f"bit_count(bitstring_agg({_quoted(key)}, {low}, {high}))"
             return int(rows - relation.aggregate(distinct).fetchall()[0][0])

@@ -20,7 +20,8 @@ from discreet.census import Census, unit_columns
 from discreet.engine import Frame, Texts
 from discreet.mechanisms.numbering import Codes, Integers, order_of, packed, sort_keys
 
-#: Units held in memory; more are sorted by the engine, which can spill to disk.
+#: Units held in memory, at about a hundred bytes each beside what the engine may use; more
+#: are sorted by the engine, which can spill to disk.
 MOST_UNITS = 20_000_000
 
 #: Number of a text that is not in its list.
@@ -54,7 +55,7 @@ class CodedUnits:
         order = sort_keys(*packed([new_place, *self.columns.values()]))
         ids = np.arange(1, order.size + 1)
         arrays = {name: column[order] for name, column in self.columns.items()}
-        codes = Texts.of([row[0] for row in engine.rows(places.sort("place").select(block))])
+        codes = Texts.of([row[0] for row in engine.rows(places.sort("_place").select(block))])
         blocks = codes.part(new_place[order])
         with engine.lend_lists({"unit_id": ids, block: blocks, **arrays}) as lent:
             told = {"unit_id": "unit_id", block: f'"{block}"'}
@@ -72,23 +73,26 @@ class CodedUnits:
 def read_coded(census: Census, places: Frame) -> CodedUnits | None:
     """Return the units of a census without persons, if codes and whole numbers are all they have.
 
-    `places` numbers the blocks from 0 in their order (`place`). None where units are too
+    `places` numbers the blocks from 0 in their order (`_place`). None where units are too
     many, or a value is not in its list of codes, which somebody must have waived.
     """
     columns = unit_columns(census)
     if census.persons is not None or not can_be_coded(census, columns):
         return None
     lists = {name: sorted(census.schema.units[name].codes or ()) for name in columns}
-    rows = census.table("units").join(places, on=census.schema.block, how="inner")
+    # Only what the schema knows: the file may have a column of any other name.
+    block = census.schema.block
+    units = census.table("units").select("unit_id", block, *columns)
+    rows = units.join(places.select(block, "_place"), on=block, how="inner")
     told = {name: _code(name, lists[name]) for name in columns}
-    told |= {name: name for name in ("unit_id", "place")}
+    told |= {"unit_id": "unit_id", "_place": "_place"}
     found = census.engine.to_masked(census.engine.project(rows, told))
     below = {name: _below(found[name]) for name in columns}
     missing = {name: number for name, number in below.items() if number is not None}
     if len(missing) < len(columns) or _strange(found, lists):
         return None
     filled = {name: found[name].filled(missing[name]) for name in columns}
-    return CodedUnits(found["unit_id"].data, found["place"].data, filled, lists, missing)
+    return CodedUnits(found["unit_id"].data, found["_place"].data, filled, lists, missing)
 
 
 def can_be_coded(census: Census, columns: Sequence[str]) -> bool:

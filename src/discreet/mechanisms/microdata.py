@@ -45,12 +45,12 @@ def with_values(
 
 
 def write_microdata(census: Census, places: Frame, moved: Frame, folder: Path) -> None:
-    """Write the census with new blocks for the units in `moved` (`unit_id`, `place`).
+    """Write the census with new blocks for the units in `moved` (`unit_id`, `_place`).
 
-    `places` numbers the blocks from 0 in their order (`place`); other units keep their block.
+    `places` numbers the blocks from 0 in their order (`_place`); other units keep their block.
     """
     block = census.schema.block
-    located = moved.join(places, on="place", how="inner").select("unit_id", block)
+    located = moved.join(places, on="_place", how="inner").select("unit_id", block)
     protected = with_values(census, "units", ["unit_id"], [block], located)
     write_records(protected, folder, records=unit_records(census))
 

@@ -72,8 +72,8 @@ def _counted(census: Census, invariant: Invariant) -> Frame:
         rows = rows.join(unit_records(census, invariant.without), on="unit_id", how="left")
         columns = [*columns, "record"]
     else:
-        key = "unit_id" if invariant.of == "units" else "person_key"
-        rows = census.frame(invariant.of, columns or [key], where=invariant.where)
+        any_column = census.table(invariant.of).collect_schema().names()[0]
+        rows = census.frame(invariant.of, columns or [any_column], where=invariant.where)
     cells = census.engine.fingerprint(rows, list(dict.fromkeys(columns)), "_cell")
     return cells.group_by("_cell").agg(count=nw.len())
 

@@ -290,7 +290,7 @@ class PairSwapping(Strict):
             new_place = units.moved(unit_id, place)
             write_coded(census, places.frame, units, new_place, folder / "microdata")
         else:
-            frame = census.engine.from_numpy({"unit_id": unit_id, "place": place})
+            frame = census.engine.from_numpy({"unit_id": unit_id, "_place": place})
             write_microdata(census, places.frame, frame, folder / "microdata")
         report = {**tally.report(), "notes": dict(notes)} if notes else tally.report()
         write_json(folder / "internal.json", report, 0o600)

@@ -134,7 +134,7 @@ def unique_race(census: Census, households: Households, races: Sequence[str]) ->
         members = households.columns[race]
         total = np.bincount(households.place, weights=members, minlength=blocks)
         if others:
-            total[others["place"]] += others[race]
+            total[others["_place"]] += others[race]
         found |= (members > 0) & (total[households.place] == members)
     return found
 
@@ -149,7 +149,7 @@ def _in_quarters(
     units = census.frame("units", [block, *races], where={"kind": list(kinds)})
     sums = units.group_by(block).agg(*(nw.col(race).sum().cast(nw.Int64) for race in races))
     joined = sums.join(households.places.frame, on=block, how="inner")
-    return census.engine.to_numpy(joined.select("place", *races))
+    return census.engine.to_numpy(joined.select("_place", *races))
 
 
 def imputation_rate(households: Households, imputed: Integers, size: Integers) -> Floats:

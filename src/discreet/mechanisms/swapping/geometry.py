@@ -136,8 +136,8 @@ def check_points(census: Census) -> None:
         occupied = {"kind": list(census.schema.kinds.occupied)}
         lived_in = census.engine.distinct(census.frame("units", [block], where=occupied))
         places = read_places(census, block, [], points=True)
-        joined = lived_in.join(places.frame, on=block, how="inner").select("place")
-        points_of(places, census.engine.to_numpy(joined)["place"])
+        joined = lived_in.join(places.frame, on=block, how="inner").select("_place")
+        points_of(places, census.engine.to_numpy(joined)["_place"])
 
 
 def on_sphere(latitude: Floats, longitude: Floats) -> Floats:

@@ -106,7 +106,7 @@ def read_places(
     )
     arrays = engine.to_numpy(geography.select(*wanted).sort(f"n_{block}"))
     listed = engine.distinct(geography.select(within)).sort(within)
-    frame = geography.select(nw.col(block), nw.col(f"n_{block}").alias("place"))
+    frame = geography.select(nw.col(block), nw.col(f"n_{block}").alias("_place"))
     return Places(
         frame=engine.materialise(frame),
         within=within,
@@ -192,7 +192,7 @@ def read_households(
         arrays = _chosen(census, places, units, names, only)
     else:
         arrays = _queried(census, places, names, only)
-    place = arrays["place"]
+    place = arrays["_place"]
     area = places.areas[places.within][place]
     order = rows_in_order([area, arrays["unit_id"]])
     place, area = place[order], area[order]
@@ -236,7 +236,7 @@ def _chosen(
         areas = [places.codes.index(code) for code in only]
         chosen &= np.isin(places.areas[places.within], areas)[units.place]
     rows = slice(None) if chosen.all() else chosen
-    arrays = {"unit_id": units.unit_id[rows], "place": units.place[rows]}
+    arrays = {"unit_id": units.unit_id[rows], "_place": units.place[rows]}
     for name in names:
         column, missing = units.columns[name][rows], units.missing[name]
         absent = column == missing
@@ -245,7 +245,7 @@ def _chosen(
 
 
 def _coded(engine: Engine, rows: Frame, names: Sequence[str]) -> Frame:
-    """Return `unit_id, place` and the named columns as whole numbers."""
+    """Return `unit_id, _place` and the named columns as whole numbers."""
     types = rows.collect_schema()
     numbers = [name for name in names if types[name].is_integer()]
     for name in (name for name in names if name not in numbers):
@@ -255,7 +255,7 @@ def _coded(engine: Engine, rows: Frame, names: Sequence[str]) -> Frame:
         rows = rows.join(coded, on="text", how="inner").drop("text", name)
         rows = rows.rename({"number": name})
     rows = rows.with_columns(*(nw.col(name).fill_null(MISSING) for name in numbers))
-    return rows.select("unit_id", "place", *names)
+    return rows.select("unit_id", "_place", *names)
 
 
 def _small(values: Codes) -> Codes:

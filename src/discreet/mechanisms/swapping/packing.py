@@ -110,7 +110,7 @@ class Packing:
                 listed = ", ".join("'" + code.replace("'", "''") + "'" for code in column.codes)
                 value = f"[{listed}][{name}]"  # position 0 gives null
             else:
-                value = f"{name} - 1 + {column.least}"
+                value = f"{name}::bigint - 1 + {column.least}"  # digits may be of one byte
             expressions[column.name] = f"case when {name} = 0 then null else {value} end"
         typed = [nw.col(column.name).cast(column.stored) for column in self.columns]
         return engine.project(digits, expressions).with_columns(*typed)

@@ -86,10 +86,10 @@ def persons_in_blocks(census: Census, places: Places, persons: str) -> Integers:
     block = census.schema.block
     units = census.frame("units", [block, persons])
     sums = units.group_by(block).agg(persons=nw.col(persons).sum().cast(nw.Int64))
-    joined = sums.join(places.frame, on=block, how="inner").select("place", "persons")
+    joined = sums.join(places.frame, on=block, how="inner").select("_place", "persons")
     arrays = census.engine.to_numpy(joined)
     counted = np.zeros(next(iter(places.areas.values())).size, dtype=np.int64)
-    counted[arrays["place"]] = arrays["persons"]
+    counted[arrays["_place"]] = arrays["persons"]
     return counted
 
 

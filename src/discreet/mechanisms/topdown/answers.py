@@ -29,10 +29,12 @@ Answers = Callable[[int, Active, Integers], Floats]
 class Wanted(NamedTuple):
     """Some answers: rows row[start[i]:start[i + 1]] of the query and node of key[i].
 
-    A key is the number of the query times the nodes of the level, plus the node; keys increase.
+    Of `nodes` nodes of a level, from the node `first` on. A key is the number of the query times
+    `nodes`, plus the number of the node from `first`; keys increase.
     """
 
     level: str
+    first: int
     nodes: int
     queries: Sequence[str]
     key: Integers
@@ -65,15 +67,23 @@ def answers_from(design: Design, measured: Measurements) -> Answers:
 
 def wanted_by(active: Active, child_start: Integers, level: str, queries: list[str]) -> Wanted:
     """Return the answers that matter, by query, child and row."""
-    inside, nodes = child_start[active.first : active.last + 1], int(child_start[-1])
+    inside = child_start[active.first : active.last + 1]
+    first, nodes = int(inside[0]), int(inside[-1] - inside[0])
     rows = np.diff(active.start).reshape(-1, len(queries)).T
     lengths = np.repeat(rows, np.diff(inside), axis=1)
-    key = np.arange(len(queries))[:, None] * nodes + np.arange(inside[0], inside[-1])
+    key = np.arange(len(queries))[:, None] * nodes + np.arange(nodes)
     some = lengths > 0
-    start = np.concatenate([[0], np.cumsum(lengths[some])]).astype(np.int32)
+    start = _as_offsets(np.concatenate([[0], np.cumsum(lengths[some])]))
     row = np.empty(int(start[-1]), dtype=np.int32)
     _repeat_rows(active.start, active.row, np.diff(inside), len(queries), row)
-    return Wanted(level, nodes, queries, key[some], start, row)
+    return Wanted(level, first, nodes, queries, key[some], start, row)
+
+
+def _as_offsets(start: Integers) -> Numbers:
+    """Return where lists begin, as the engine takes them."""
+    if start[-1] >= 2**31:
+        raise ValueError("too many answers at once for lists of the engine")
+    return start.astype(np.int32)
 
 
 @compiled
@@ -99,7 +109,7 @@ def root_answers_from(design: Design, measured: Measurements) -> list[Integers]:
     key = np.arange(len(queries) * nodes)
     names = [query.name for query in queries]
     level = design.spine.levels[0]
-    wanted = Wanted(level, nodes, names, key, start.astype(np.int32), row.astype(np.int32))
+    wanted = Wanted(level, 0, nodes, names, key, _as_offsets(start), row.astype(np.int32))
     values = read_wanted(measured, wanted)
     return [values[begin:end].reshape(nodes, -1) for begin, end in pairwise(start[::nodes])]
 
@@ -195,8 +205,8 @@ def _all_of(measured: Measurements, rows: Frame, wanted: Wanted) -> dict[str, ND
 def _keyed(engine: Engine, rows: Frame, wanted: Wanted, columns: dict[str, str]) -> Frame:
     """Return columns of the wanted nodes, with their keys; `{number}` is that of the query."""
     names = ", ".join(quoted(query + NOISY_SUFFIX) for query in wanted.queries)
-    number, node = f"list_position([{names}], query_name)", wanted.key % wanted.nodes
-    inside = (nw.col("node") >= int(node.min())) & (nw.col("node") <= int(node.max()))
+    number, end = f"list_position([{names}], query_name)", wanted.first + wanted.nodes
+    inside = (nw.col("node") >= wanted.first) & (nw.col("node") < end)
     named = {name: text.format(number=number) for name, text in columns.items()}
-    key = f"({number} - 1)::bigint * {wanted.nodes} + node"
+    key = f"({number} - 1)::bigint * {wanted.nodes} + node - {wanted.first}"
     return engine.project(rows.filter(inside), {"key": key, **named})

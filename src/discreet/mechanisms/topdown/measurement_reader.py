@@ -207,7 +207,7 @@ class Published(Measurements):
             present = set(rows.collect_schema().names())
             if not {"geocode", "query_name", "query_shape", "value", "variance"} <= present:
                 raise self.broken(f"{folder.name} lacks a column of the conventional layout")
-            names = self.engine.rows(rows.select("query_name", "query_shape").unique())
+            names = self.engine.rows(self.engine.distinct(rows.select("query_name", "query_shape")))
             shapes = {query_of(str(name)): shape for name, shape in names}
             if len(shapes) != len(names):
                 raise self.broken(f"{folder.name} has one query in two shapes")
@@ -225,10 +225,10 @@ class Published(Measurements):
         """Return the geocodes of a level with their numbers."""
         if level not in self._numbered:
             folder, engine = self._folders()[level], self.engine
-            codes = engine.read_parquet(folder / NOISY).select("geocode").unique()
+            codes = engine.distinct(engine.read_parquet(folder / NOISY).select("geocode"))
             if (folder / EXACT).is_dir():
                 more = engine.read_parquet(folder / EXACT).select("geocode")
-                codes = nw.concat([codes, more]).unique()
+                codes = engine.distinct(nw.concat([codes, more]))
             numbered = engine.sort_and_number(codes, ["geocode"], "number")
             self._numbered[level] = numbered.select("geocode", node=nw.col("number") - 1)
         return self._numbered[level]
@@ -238,10 +238,10 @@ class Published(Measurements):
         last = self.header.at(level).nodes if end is None else end
         nodes = self._codes(level).filter((nw.col("node") >= begin) & (nw.col("node") < last))
         rows = self.engine.read_parquet(self._folders()[level] / NOISY)
-        names = self.engine.rows(rows.select("query_name").unique())
+        names = self.engine.rows(self.engine.distinct(rows.select("query_name")))
         own = [name for (name,) in names if query_of(str(name)) == query]
         rows = rows.filter(nw.col("query_name").is_in(own))
-        lengths = self.engine.project(rows, {"size": "len(value)"}).unique()
+        lengths = self.engine.distinct(self.engine.project(rows, {"size": "len(value)"}))
         if self.engine.rows(lengths) not in ([], [(prod(self.header.shape(level, query)),)]):
             raise self.broken(WRONG_LENGTH)
         rows = rows.select("geocode", "value", "variance")

@@ -76,7 +76,7 @@ def spine_of(census: Census, levels: Sequence[str], blocks: Frame | None = None)
         if level not in present:
             raise BadInput(f"topdown: this census has no areas of level '{level}'.")
     used = census.geography if blocks is None else blocks
-    listed = used.select(block).unique()
+    listed = engine.distinct(used.select(block))
     paths = census.geography.select(*named).join(listed, on=block, how="inner")
     rows = _numbered(engine, paths, named)
     tables = [_root(engine)] if levels[0] == WHOLE else []
