@@ -9,10 +9,11 @@ and `multiverse`, `inputs`, `outputs`, `budget`, `specification` are the blocks;
 `operations`, `compose` and `convert` the calculus; `divergences` measures two laws and
 `comparison` sets two promises side by side; `psa` accounts for the Permutation Swapping
 Algorithm; `catalog` holds the published systems as data, from which `tables` computes the
-published tables; `registry` exports a promise.
+published tables; `registry` exports a promise. These three are loaded when they are imported:
+few need them.
 """
 
-from discreet.spec import catalog, divergences, psa, registry, tables
+from discreet.spec import divergences, psa
 from discreet.spec.budget import (
     Budget,
     Exactly,
@@ -105,7 +106,6 @@ __all__ = [
     "Status",
     "Unit",
     "approximate",
-    "catalog",
     "cautions",
     "chain",
     "change_premetric",
@@ -128,9 +128,7 @@ __all__ = [
     "pure_to_concentrated",
     "read_specification",
     "refine",
-    "registry",
     "release_of_invariants",
     "symmetric_difference",
-    "tables",
     "to_contributors",
 ]

@@ -89,12 +89,19 @@ def stability(table: str, threshold: int | None = None) -> int:
     return rows * max(overlap(table, level) for level in shell.levels)
 
 
-@lru_cache(maxsize=64)
 def overlap(table: str, level: str) -> int:
     """Return in how many cells of a level one row may be counted, by trying all of them."""
-    shell, groups = sdhc.SHELLS[table], sdhc.LEVELS[level].iterations
-    cells = [cell.where for cell in shell.cells.values()]
-    return _most(cells) * _most([sdhc.ITERATIONS[code] for code in groups])
+    return _cells_of_a_row(table) * _groups_of_a_row(tuple(sdhc.LEVELS[level].iterations))
+
+
+@lru_cache(maxsize=64)
+def _cells_of_a_row(table: str) -> int:
+    return _most([cell.where for cell in sdhc.SHELLS[table].cells.values()])
+
+
+@lru_cache(maxsize=64)
+def _groups_of_a_row(groups: tuple[str, ...]) -> int:
+    return _most([sdhc.ITERATIONS[code] for code in groups])
 
 
 def _most(conditions: list[sdhc.Condition]) -> int:

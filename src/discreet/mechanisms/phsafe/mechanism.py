@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,6 +31,7 @@ from discreet.noise import (
     discrete_gaussian,
     discrete_laplace,
     key_of,
+    trial,
 )
 from discreet.products import sdhc
 from discreet.spec import (
@@ -107,7 +109,10 @@ class PHSafe(Parameters):
         if not census.linked or census.units is None:
             raise BadInput("phsafe: persons must name the unit they live in, and units be there.")
         known = self._counted is not None and self._counted[0] is census
-        self._counted = census, self._tally(census)
+        with ThreadPoolExecutor(1) as pool:  # the engine counts meanwhile
+            loading = pool.submit(_load)
+            self._counted = census, self._tally(census)
+            loading.result()
         if self.settings.remark and not known:
             # No line of ours is meant, so none is shown.
             warnings.warn_explicit(self.settings.remark, UserWarning, self.name, 1)
@@ -181,6 +186,13 @@ class PHSafe(Parameters):
         variances = {(part.table, part.level): _variance(part) for part in self.account.parts}
         write_release(folder / "tables", out, engine, self.settings, variances)
         write_yaml(out / "accounting.yaml", account_of(self.settings))
+
+
+def _load() -> None:
+    """Load the compiled code that is wanted later: a while, the first time."""
+    discrete_gaussian(trial(0), "load", 0, 1, 1)
+    sdhc.estimates.averages([1.0], [1.0], [1.0], [1.0], 1, 2)
+    sdhc.estimates.estimate_sums([[1.0, 1.0]], [[1.0, 1.0]], [[0, 1]])
 
 
 def _noise(

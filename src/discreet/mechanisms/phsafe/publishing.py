@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -52,27 +52,29 @@ def write_release(
         if derived.source in released:
             released[name] = derive(derived, released[derived.source])
     distribution = DISTRIBUTIONS[settings.noise]
-    for table, columns in released.items():
-        _write(out / "tables" / table, engine, published_columns(table, columns, distribution))
-    _write_text(out / "codebook.csv", sdhc.codebook(released, settings.states))
-    if settings.noise == "gaussian":
-        for table, estimated in _estimates(released, settings.thresholds).items():
-            _write(out / "estimates" / table, engine, estimated)
+    with ThreadPoolExecutor(
+        2
+    ) as pool:  # the kernels release the lock: tables are written meanwhile
+        estimated = _estimates(pool, released, settings) if settings.noise == "gaussian" else ()
+        for table, columns in released.items():
+            _write(out / "tables" / table, engine, published_columns(table, columns, distribution))
+        _write_text(out / "codebook.csv", sdhc.codebook(released, settings.states))
+        for tables in estimated:
+            for table, columns in tables.items():
+                _write(out / "estimates" / table, engine, columns)
 
 
 def _estimates(
-    released: Mapping[str, Columns], thresholds: Mapping[str, int]
-) -> dict[str, Columns]:
-    """Return the tables of estimates, each from the tables it needs, two at a time."""
+    pool: ThreadPoolExecutor, released: Mapping[str, Columns], settings: Configuration
+) -> Iterator[dict[str, Columns]]:
+    """Start to make the tables of estimates, each from the tables it needs; yield them in turn."""
     # Averages first: they take longest, and the last one should not be left alone.
     asked: list[tuple[str, ...]] = [
         (one.numerator, one.denominator) for one in sdhc.estimates.AVERAGES.values()
     ]
     asked += [(table,) for table in sdhc.estimates.COUNTS]
     jobs = [{name: released[name] for name in names if name in released} for names in asked]
-    with ThreadPoolExecutor(2) as pool:  # the kernels release the lock
-        made = pool.map(lambda job: sdhc.estimates.estimate_tables(job, thresholds), jobs)
-        return {table: columns for tables in made for table, columns in tables.items()}
+    return pool.map(lambda job: sdhc.estimates.estimate_tables(job, settings.thresholds), jobs)
 
 
 def derive(derived: sdhc.Derived, columns: Columns) -> Columns:
