@@ -130,11 +130,8 @@ def test_a_record_lies_in_one_cell_of_a_level(monkeypatch):
     # A level with groups that overlap would be charged for it.
     both = sdhc.Level("USA", ("A", "H", "I"))
     monkeypatch.setitem(sdhc.LEVELS, "usa_H,I", both)
-    overlap.cache_clear()
     assert overlap("PH1_num", "usa_H,I") == 2
     assert stability("PH1_num", 10) == 44
-    monkeypatch.undo()
-    overlap.cache_clear()
 
 
 def test_a_budget_of_0_leaves_a_level_out():

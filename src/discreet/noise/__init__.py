@@ -6,7 +6,7 @@ Knows nothing of censuses, specifications or engines.
 from __future__ import annotations
 
 from discreet.noise.binomial import binomial
-from discreet.noise.draw import discrete_gaussian, discrete_laplace
+from discreet.noise.draw import discrete_gaussian, discrete_laplace, load_compiled
 from discreet.noise.law import Bounds, DiscreteGaussian, DiscreteLaplace
 from discreet.noise.select import (
     LARGEST_BOUND,
@@ -33,6 +33,7 @@ __all__ = [
     "discrete_gaussian",
     "discrete_laplace",
     "key_of",
+    "load_compiled",
     "select_each",
     "select_sparse",
     "shuffle",

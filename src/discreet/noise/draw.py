@@ -22,7 +22,7 @@ from discreet.noise.recipe import NoiseLaw
 from discreet.noise.reject import draw_by_rejection
 from discreet.noise.share import Index, Shares
 from discreet.noise.table import Prepared, draw_ranks, prepare
-from discreet.noise.tape import Randomness, check_purpose
+from discreet.noise.tape import Randomness, check_purpose, trial
 
 Integers = NDArray[np.int64]
 Parameter = Fraction | int
@@ -74,6 +74,11 @@ def discrete_gaussian(
         _check_places(at, start, size)
         size = at.size
     return _draw(Shares(rng, purpose, int(key), start, at), DiscreteGaussian, sigma2, size)
+
+
+def load_compiled() -> None:
+    """Load the compiled code of draws: a while, the first time. Nothing is drawn for anybody."""
+    discrete_gaussian(trial(0), "load", 0, 1, 1)
 
 
 def discrete_laplace(

@@ -42,16 +42,24 @@ def counts_of(tally: Tally, table: str, level: str, threshold: int | None = None
     Regions are those of `regions_of`, iteration codes those of the level, each in order, as
     `labels` lists them.
     """
-    shell, entries = SHELLS[table], tally.units
-    if shell.counts == "persons":
-        if threshold is None:
-            raise BadInput(f"table {table} counts persons, so it needs a threshold.")
-        entries = tally.persons + -tally.cuts[Cut.of(shell.persons, threshold)]
-    base = _base(shell, entries, len(tally.states))
+    shell, key = SHELLS[table], (table, threshold)
+    if key not in tally.bases:
+        tally.bases[key] = _base(shell, _entries(tally, table, threshold), len(tally.states))
+    base = tally.bases[key]
     if LEVELS[level].region_type == "USA":
         base = base.sum(axis=0, keepdims=True)
     codes = LEVELS[level].iterations
     return np.stack([_group(shell, base, code) for code in codes], axis=1)
+
+
+def _entries(tally: Tally, table: str, threshold: int | None) -> Entries:
+    """Return what a table counts, without what its truncation leaves out."""
+    shell = SHELLS[table]
+    if shell.counts == "units":
+        return tally.units
+    if threshold is None:
+        raise BadInput(f"table {table} counts persons, so it needs a threshold.")
+    return tally.persons + -tally.cuts[Cut.of(shell.persons, threshold)]
 
 
 def cells_of(level: str, table: str, states: Sequence[str]) -> int:

@@ -62,6 +62,10 @@ class Tally:
     persons: Entries = field(repr=False)
     units: Entries = field(repr=False)
     cuts: Mapping[Cut, Entries] = field(repr=False)
+    #: Counts by state, group and cell that all levels of a table share, by table and threshold.
+    bases: dict[tuple[str, int | None], Numbers] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
 
 def tally_census(census: Census, thresholds: Mapping[str, int], states: Sequence[str]) -> Tally:
