@@ -10,9 +10,7 @@ Rules that keep confidential data where it belongs:
 from __future__ import annotations
 
 import contextlib
-import csv
 import itertools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from discreet.engine.delimited import csv_query, malformed, quoted, text_literal
 from discreet.engine.lists import Column, Lent
 from discreet.errors import DiscreetError, UnreadableFile
 from discreet.files import FORMAT_VERSION, atomic_file, private_folder
@@ -35,14 +34,6 @@ ROW_GROUP = 122_880
 #: Ids that lie closer than this are told apart by a bit for each that may occur; the engine
 #: has no more bits than that.
 BITS_PER_ROW, MOST_BITS = 64, 900_000_000
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 class EngineStopped(DiscreetError):
@@ -102,9 +93,9 @@ class Engine:
         files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
         if not files or not all(file.is_file() for file in files):
             raise UnreadableFile(path.name, "does not exist", "Check the path.")
-        listed = ", ".join(_text(str(file)) for file in files)
-        added = "" if row is None else f", file_row_number + 1 as {_quoted(row)}"
-        added += "" if file is None else f", parse_filename(filename) as {_quoted(file)}"
+        listed = ", ".join(text_literal(str(file)) for file in files)
+        added = "" if row is None else f", file_row_number + 1 as {quoted(row)}"
+        added += "" if file is None else f", parse_filename(filename) as {quoted(file)}"
         query = f"select *{added} from read_parquet([{listed}])"
         try:
             relation = self._connection.sql(query)
@@ -121,28 +112,15 @@ class Engine:
         Rows with too many or too few fields, broken quotes or bytes that are not
         UTF-8 are refused with file and row.
         """
-        header, separator = _csv_header(path, separator)
-        columns = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in header)
-        query = (
-            f"select * from read_csv({_text(str(path))}, header = true, auto_detect = false, "
-            f"delim = {_text(separator)}, quote = '\"', escape = '\"', nullstr = '', "
-            f"strict_mode = true, null_padding = false, columns = {{{columns}}})"
-        )
-        name = next(self._names)
+        name, query = next(self._names), csv_query(path, separator)
         try:
             self._connection.execute(f"create temp table {name} as {query}")
         except (duckdb.Error, RuntimeError) as error:
-            found = re.search(r"[Ll]ine:? (\d+)", str(error))
-            raise UnreadableFile(
-                path.name,
-                "is not a well-formed delimited UTF-8 file (fields per row, quotes, encoding)",
-                "Mend the row or export the file again.",
-                int(found.group(1)) - 1 if found and int(found.group(1)) > 1 else None,
-            ) from None
+            raise malformed(path, str(error)) from None
         if row is None:
             return self._frame(self._connection.table(name))
         # The engine keeps the order of the file, and numbers the rows it stores from 0.
-        numbered = f"select rowid + 1 as {_quoted(row)}, * from {name}"
+        numbered = f"select rowid + 1 as {quoted(row)}, * from {name}"
         return self._frame(self._connection.sql(numbered))
 
     def from_numpy(self, columns: Mapping[str, Array]) -> Frame:
@@ -194,7 +172,7 @@ class Engine:
 
     def project(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         """Return named SQL expressions over a frame, for what Narwhals has no word for."""
-        listed = ", ".join(f"{sql} as {_quoted(name)}" for name, sql in columns.items())
+        listed = ", ".join(f"{sql} as {quoted(name)}" for name, sql in columns.items())
         return self._frame(self._relation(frame).project(listed))
 
     def order_key(self, frame: Frame, columns: Sequence[str], key: str, name: str) -> Frame:
@@ -205,9 +183,11 @@ class Engine:
         the key is computed once, from text, and stored. Columns must be whole numbers
         or text: how floats print differs between engines.
         """
-        parts = ", ".join([_text(key), *(f"coalesce({_quoted(c)}::varchar, '')" for c in columns)])
+        parts = ", ".join(
+            [text_literal(key), *(f"coalesce({quoted(c)}::varchar, '')" for c in columns)]
+        )
         digits = f"substr(sha256(concat_ws('|', {parts})), 1, 15)"
-        column = f"('0x' || {digits})::bigint as {_quoted(name)}"
+        column = f"('0x' || {digits})::bigint as {quoted(name)}"
         return self._frame(self._relation(frame).project(f"*, {column}"))
 
     def fingerprint(self, frame: Frame, columns: Sequence[str], name: str) -> Frame:
@@ -216,33 +196,33 @@ class Engine:
         Written as a length-prefixed join, so no two different rows collide.
         """
         parts = " || ".join(
-            f"coalesce(length({_quoted(c)}::varchar)::varchar || ':' || {_quoted(c)}::varchar, '-')"
+            f"coalesce(length({quoted(c)}::varchar)::varchar || ':' || {quoted(c)}::varchar, '-')"
             for c in columns
         )
         text = parts if columns else "''"
         _check_new(frame, name)
-        return self._frame(self._relation(frame).project(f"*, {text} as {_quoted(name)}"))
+        return self._frame(self._relation(frame).project(f"*, {text} as {quoted(name)}"))
 
     def join_text(self, frame: Frame, by: str, column: str, name: str) -> Frame:
         """Return one row per `by` with its `column` texts sorted and joined."""
         relation = self._relation(frame).aggregate(
-            f"{_quoted(by)}, string_agg({_quoted(column)}, ';' order by {_quoted(column)}) "
-            f"as {_quoted(name)}",
-            _quoted(by),
+            f"{quoted(by)}, string_agg({quoted(column)}, ';' order by {quoted(column)}) "
+            f"as {quoted(name)}",
+            quoted(by),
         )
         return self._frame(relation)
 
     def number_rows(self, frame: Frame, order_by: Sequence[str], name: str) -> Frame:
         """Add the 1-based position of each row in the order of `order_by`."""
         _check_new(frame, name)
-        column = f"row_number() over (order by {_order(order_by)}) as {_quoted(name)}"
+        column = f"row_number() over (order by {_order(order_by)}) as {quoted(name)}"
         return self._frame(self._relation(frame).project(f"*, {column}"))
 
     def sort_and_number(self, frame: Frame, order_by: Sequence[str], name: str) -> Frame:
         """Return the rows computed once and stored in this order, with their 1-based position."""
         _check_new(frame, name)
         relation = self._relation(frame).order(_order(order_by))
-        numbered = relation.project(f"*, row_number() over () as {_quoted(name)}")
+        numbered = relation.project(f"*, row_number() over () as {quoted(name)}")
         return self.materialise(self._frame(numbered))
 
     def distinct(self, frame: Frame) -> Frame:
@@ -256,9 +236,9 @@ class Engine:
         """Return how many rows lack a key or have one that stands in an earlier row, too."""
         relation = self._relation(frame.select(key))
         with _guarded("counting keys"):
-            counts = f"count(*), min({_quoted(key)}), max({_quoted(key)})"
+            counts = f"count(*), min({quoted(key)}), max({quoted(key)})"
             rows, low, high = relation.aggregate(counts).fetchall()[0]
-            distinct = f"count(distinct {_quoted(key)})"
+            distinct = f"count(distinct {quoted(key)})"
             # Not of the lowest number: no literal can be written for it.
             if (
                 type(low) is int
@@ -266,7 +246,7 @@ class Engine:
                 and high - low < min(BITS_PER_ROW * rows, MOST_BITS)
             ):
                 # One bit for each number that may occur: no table of those that do.
-                distinct = f"bit_count(bitstring_agg({_quoted(key)}, {low}, {high}))"
+                distinct = f"bit_count(bitstring_agg({quoted(key)}, {low}, {high}))"
             return int(rows - relation.aggregate(distinct).fetchall()[0][0])
 
     def can_match(self, pattern: str) -> bool:
@@ -346,17 +326,17 @@ class Engine:
         if order_by:
             relation = relation.order(_order(order_by))
         if columns is not None:
-            listed = [f"{_quoted(old)} as {_quoted(new)}" for new, old in columns.items()]
+            listed = [f"{quoted(old)} as {quoted(new)}" for new, old in columns.items()]
             relation = relation.project(", ".join(listed))
         if number is not None:
-            relation = relation.project(f"row_number() over () as {_quoted(number)}, *")
+            relation = relation.project(f"row_number() over () as {quoted(number)}, *")
         # The view is dropped again: a connection must not keep names of finished work.
         view = next(self._names)
         with atomic_file(path) as temporary, _guarded(f"writing {path.name}"):
             relation.create_view(view)
             try:
                 self._connection.execute(
-                    f"copy (from {view}) to {_text(str(temporary))} ({options})"
+                    f"copy (from {view}) to {text_literal(str(temporary))} ({options})"
                 )
             finally:
                 self._connection.execute(f"drop view if exists {view}")
@@ -384,24 +364,4 @@ def _check_new(frame: Frame, name: str) -> None:
 
 
 def _order(columns: Sequence[str]) -> str:
-    return ", ".join(f"{_quoted(column)} nulls first" for column in columns)
-
-
-def _csv_header(path: Path, separator: str | None) -> tuple[list[str], str]:
-    """Return column names and separator (of comma, pipe, semicolon, tab) of a file."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as handle:
-            line = handle.readline(1_000_000)
-            found = separator or max(",|;\t", key=line.count)
-            header = next(csv.reader([line], delimiter=found, strict=True), [])
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise UnreadableFile(
-            path.name, "has no readable header", "Check path and encoding."
-        ) from None
-    if not header or any(not name.strip() for name in header):
-        raise UnreadableFile(
-            path.name, "has an empty column name in its header", "Name every column."
-        )
-    if len({name.lower() for name in header}) != len(header):
-        raise UnreadableFile(path.name, "names a column twice", "Rename or drop one of them.")
-    return header, found
+    return ", ".join(f"{quoted(column)} nulls first" for column in columns)
