@@ -7,7 +7,7 @@ Units without persons (block, kind, tenure, two household types), about 16 to a 
 51 states; the swap matches on household type inside states. The reference sorts and
 writes the same file with DuckDB alone, unprotected, in the same run. `--slope` repeats
 the kernel from 100,000 to the asked number of households and fits the slope of cost
-against records on logarithms.
+against records on logarithms, for a fixed number of strata and for strata of a fixed size.
 """
 
 from __future__ import annotations
@@ -81,13 +81,19 @@ def reference(folder: Path, out: Path, threads: int) -> None:
     )
 
 
-def kernel_slope(most: int, rate: Fraction) -> tuple[list[dict[str, float]], float]:
-    """Return the CPU seconds of the kernel by number of records, and the slope of logarithms."""
+def kernel_slope(
+    most: int, rate: Fraction, stratum: int | None = None
+) -> tuple[list[dict[str, float]], float]:
+    """Return the CPU seconds of the kernel by number of records, and the slope of logarithms.
+
+    Strata have `stratum` records each; None: there are so many strata however many records.
+    """
     sizes = [10**power for power in range(5, len(str(most)))]
     permute_strata(np.array([0, 9]), key_of(["x"]), rate, system())
     rows = []
     for records in sizes:
-        offsets = np.linspace(0, records, 7 * STATES + 1).astype(np.int64)
+        strata = 7 * STATES if stratum is None else records // stratum
+        offsets = np.linspace(0, records, strata + 1).astype(np.int64)
         keys = key_of([str(number) for number in range(offsets.size - 1)])
         spent = []
         # The best of several: whatever else the machine does only adds to the cost.
@@ -134,7 +140,8 @@ def main() -> None:
         shutil.rmtree(folder / "draw")
     found["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     if options.slope:
-        found["kernel"], found["slope"] = kernel_slope(options.households, options.rate)
+        for name, stratum in ((f"{7 * STATES} strata", None), ("strata of 2,000", 2000)):
+            found[f"kernel, {name}"] = kernel_slope(options.households, options.rate, stratum)
     print(json.dumps(found, indent=2) if options.json else "\n".join(map(str, found.items())))
 
 
