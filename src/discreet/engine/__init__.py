@@ -6,7 +6,8 @@ Nothing outside this room executes a query.
 """
 
 from discreet.engine.lists import Lists, Texts
+from discreet.engine.literals import list_literal
 from discreet.engine.local import Engine, EngineStopped, Frame
 from discreet.engine.parallel import parallel_map
 
-__all__ = ["Engine", "EngineStopped", "Frame", "Lists", "Texts", "parallel_map"]
+__all__ = ["Engine", "EngineStopped", "Frame", "Lists", "Texts", "list_literal", "parallel_map"]

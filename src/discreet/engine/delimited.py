@@ -6,17 +6,8 @@ import csv
 import re
 from pathlib import Path
 
+from discreet.engine.literals import text_literal
 from discreet.errors import UnreadableFile
-
-
-def quoted(name: str) -> str:
-    """Return a name as SQL writes it."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text_literal(value: str) -> str:
-    """Return a text as SQL writes it."""
-    return "'" + value.replace("'", "''") + "'"
 
 
 def csv_query(path: Path, separator: str | None) -> str:

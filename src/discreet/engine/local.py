@@ -20,8 +20,9 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from discreet.engine.delimited import csv_query, malformed, quoted, text_literal
+from discreet.engine.delimited import csv_query, malformed
 from discreet.engine.lists import Column, Lent
+from discreet.engine.literals import quoted, text_literal
 from discreet.errors import DiscreetError, UnreadableFile
 from discreet.files import FORMAT_VERSION, atomic_file, private_folder
 

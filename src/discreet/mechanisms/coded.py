@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.census import Census, unit_columns
-from discreet.engine import Frame, Texts
+from discreet.engine import Frame, Texts, list_literal
 from discreet.mechanisms.numbering import Codes, Integers, order_of, packed, sort_keys
 
 #: Units held in memory, at about a hundred bytes each beside what the engine may use; more
@@ -108,7 +108,7 @@ def _code(name: str, codes: Sequence[str]) -> str:
     """Return a column as a number: of a text, its 1-based place in the list."""
     if not codes:
         return f'"{name}"'
-    place = f'coalesce(list_position({_listed(codes)}, "{name}"), {STRANGE})'
+    place = f'coalesce(list_position({list_literal(codes)}, "{name}"), {STRANGE})'
     small = "tinyint" if len(codes) < 127 else "integer"
     return f'case when "{name}" is not null then {place}::{small} end'
 
@@ -116,12 +116,7 @@ def _code(name: str, codes: Sequence[str]) -> str:
 def _value(name: str, codes: Sequence[str], missing: int) -> str:
     """Return what a number stood for."""
     value = f'nullif("{name}", {missing})'
-    return f"{_listed(codes)}[{value}]" if codes else value
-
-
-def _listed(codes: Sequence[str]) -> str:
-    texts = ", ".join("'" + code.replace("'", "''") + "'" for code in codes)
-    return f"[{texts}]"
+    return f"{list_literal(codes)}[{value}]" if codes else value
 
 
 def _strange(found: Mapping[str, Masked], lists: Mapping[str, Sequence[str]]) -> bool:

@@ -52,9 +52,8 @@ def write_release(
         if derived.source in released:
             released[name] = derive(derived, released[derived.source])
     distribution = DISTRIBUTIONS[settings.noise]
-    with ThreadPoolExecutor(
-        2
-    ) as pool:  # the kernels release the lock: tables are written meanwhile
+    # The kernels of estimates release the lock: tables are written meanwhile.
+    with ThreadPoolExecutor(2) as pool:
         estimated = _estimates(pool, released, settings) if settings.noise == "gaussian" else ()
         for table, columns in released.items():
             _write(out / "tables" / table, engine, published_columns(table, columns, distribution))

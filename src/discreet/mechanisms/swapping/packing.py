@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.census import Census, unit_columns
-from discreet.engine import Engine, Frame
+from discreet.engine import Engine, Frame, list_literal
 from discreet.errors import BadInput
 
 Integers = NDArray[np.int64]
@@ -107,8 +107,7 @@ class Packing:
         for column in self.columns:
             name = f'"{column.name}"'
             if column.codes:
-                listed = ", ".join("'" + code.replace("'", "''") + "'" for code in column.codes)
-                value = f"[{listed}][{name}]"  # position 0 gives null
+                value = f"{list_literal(column.codes)}[{name}]"  # position 0 gives null
             else:
                 value = f"{name}::bigint - 1 + {column.least}"  # digits may be of one byte
             expressions[column.name] = f"case when {name} = 0 then null else {value} end"
