@@ -50,8 +50,8 @@ def permute_strata(
     purpose: str = "permutation-swap",
     *,
     threads: int = 1,
-    batch_records: int = 1 << 20,
-    tape_words: int = 1 << 18,
+    batch_records: int = 1 << 18,
+    tape_words: int = 1 << 16,
 ) -> Integers:
     """Return, for each record, the record whose swapping value it receives.
 
@@ -64,7 +64,9 @@ def permute_strata(
         and no longer be swapped independently.
     batch_records, tape_words
         Bounds on memory: records worked at a time (a larger stratum is worked
-        alone) and words of one tape fetched at a time.
+        alone) and words of one tape fetched at a time. Small enough for what is drawn to
+        be used while it is still in the cache: a fixed number of growing strata then costs
+        in proportion to its records.
     """
     _check(offsets, stratum_keys, rate)
     sizes = np.diff(offsets)
