@@ -185,20 +185,26 @@ def columns_looked_at(schema: Schema, place: TableName, sight: Sight) -> set[str
     return found
 
 
-def unit_columns_for_persons(schema: Schema, sight: Sight) -> set[str]:
-    """Return the columns of units that the checks of persons look at."""
+def columns_above_persons(schema: Schema, sight: Sight) -> set[str]:
+    """Return the columns of units and of their areas that the checks of persons look at."""
     found: set[str] = set()
     todo = list(columns_looked_at(schema, "persons", sight)) if sight.linked else []
     while todo:
         name = todo.pop()
         if name in sight.present["persons"] or name in found:
             continue
-        if schema.home(name, "persons") == "units":
+        if schema.home(name, "persons") != "persons":
             found.add(name)
         else:
             derived = schema.persons[name].derive if name in schema.persons else None
             todo += [derived] if derived else needs(schema, "persons", name)
     return found
+
+
+def unit_columns_for_persons(schema: Schema, sight: Sight) -> set[str]:
+    """Return the columns of units that the checks of persons look at."""
+    above = columns_above_persons(schema, sight)
+    return {name for name in above if schema.home(name, "persons") == "units"}
 
 
 def nesting_checks(schema: Schema) -> Iterator[Check]:

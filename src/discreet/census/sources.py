@@ -53,6 +53,15 @@ class Sources:
     def __contains__(self, place: TableName) -> bool:
         return place in self._paths
 
+    def path(self, place: TableName) -> Path:
+        """Return where a table is read from."""
+        return self._paths[place]
+
+    def give(self, place: TableName, rows: Loaded) -> None:
+        """Let rows stand for the file of a table."""
+        self._opened[self._paths[place]] = rows
+        self._used[self._paths[place]] = set()
+
     def open(self, place: TableName) -> Loaded:
         """Return the rows of a table's file as they are, with row numbers."""
         path = self._paths[place]

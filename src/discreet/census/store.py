@@ -60,7 +60,7 @@ class Store:
             # Before units are numbered: a number may depend on what other units there are.
             frames["persons"] = self._keyed(frames["persons"], key)
         if "units" in frames:
-            self._number_units(frames, plain)
+            self._number_units(frames, plain, lazy)
         for place, frame in frames.items():
             columns = model_columns(self.schema, place, self.linked)
             present = frame.collect_schema().names()
@@ -82,15 +82,21 @@ class Store:
         return not {"person_key", "donor_id"} & {*self.tables["persons"].columns}
 
     def _plain_ids(self, units: Frame) -> bool:
-        """Say whether the ids of units are whole numbers, written as such."""
+        """Say whether the ids of units are whole numbers, or written as such."""
+        if units.collect_schema()["unit_id"].is_integer():
+            return True
         others = units.filter(~nw.col("unit_id").str.contains(PLAIN_ID)).select(nw.len())
         return int(self.engine.rows(others)[0][0]) == 0
 
-    def _number_units(self, frames: dict[TableName, Frame], plain: bool) -> None:
+    def _number_units(self, frames: dict[TableName, Frame], plain: bool, lazy: bool) -> None:
         """Turn unit ids into whole numbers, the same in units and persons."""
         touched: list[TableName] = ["units", "persons"] if self.linked else ["units"]
         if plain:
-            number = nw.col("unit_id").cast(nw.Int64)
+            if lazy and frames["units"].collect_schema()["unit_id"].is_integer():
+                return
+            # From text whatever they are: the engine writes numbers that it knows to be there
+            # in another way, and the same census should make the same file.
+            number = nw.col("unit_id").cast(nw.String).cast(nw.Int64)
             frames |= {place: frames[place].with_columns(unit_id=number) for place in touched}
             return
         ids = self.engine.number_rows(frames["units"].select("unit_id"), ["unit_id"], "_number")

@@ -9,5 +9,16 @@ from discreet.engine.lists import Lists, Texts
 from discreet.engine.literals import list_literal
 from discreet.engine.local import Engine, EngineStopped, Frame
 from discreet.engine.parallel import parallel_map
+from discreet.engine.plain import Plain, read_plain
 
-__all__ = ["Engine", "EngineStopped", "Frame", "Lists", "Texts", "list_literal", "parallel_map"]
+__all__ = [
+    "Engine",
+    "EngineStopped",
+    "Frame",
+    "Lists",
+    "Plain",
+    "Texts",
+    "list_literal",
+    "parallel_map",
+    "read_plain",
+]

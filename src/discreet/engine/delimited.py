@@ -12,7 +12,7 @@ from discreet.errors import UnreadableFile
 
 def csv_query(path: Path, separator: str | None) -> str:
     """Return the query that reads a delimited file with header; empty is missing."""
-    header, separator = _header(path, separator)
+    header, separator = header_of(path, separator)
     columns = ", ".join(f"{text_literal(name)}: 'VARCHAR'" for name in header)
     return (
         f"select * from read_csv({text_literal(str(path))}, header = true, auto_detect = false, "
@@ -32,7 +32,7 @@ def malformed(path: Path, message: str) -> UnreadableFile:
     )
 
 
-def _header(path: Path, separator: str | None) -> tuple[list[str], str]:
+def header_of(path: Path, separator: str | None) -> tuple[list[str], str]:
     """Return column names and separator (of comma, pipe, semicolon, tab) of a file."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as handle:

@@ -10,6 +10,7 @@ the description as used, and whoever lends keeps `Lent` alive as long as anybody
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -52,6 +53,12 @@ class Texts(NamedTuple):
         ends = np.cumsum([0, *map(len, encoded)])
         data = np.frombuffer(b"".join(encoded) or b"\0", dtype=np.uint8)
         return cls(ends.astype(np.int32), data)
+
+    def listed(self) -> list[str]:
+        """Return the texts as a list."""
+        ends = self.offsets.tolist()
+        text = self.data[: ends[-1]].tobytes()
+        return [text[begin:end].decode() for begin, end in itertools.pairwise(ends)]
 
     def part(self, which: npt.NDArray[np.integer]) -> Texts:
         """Return some of the texts, in the order given."""

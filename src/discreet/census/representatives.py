@@ -1,0 +1,261 @@
+"""Check one of each kind of rows: those that agree on all that is looked at stand or fall alike.
+
+No check looks at more of a unit than its row, its row of the geography file and what is
+counted of its members; nor at more of a person than its row and its unit. So the units are
+put together that agree on all this, and the persons whose rows are of one kind and who live in
+units that agree on what is looked at; one of each is mapped and examined as any census is. If
+nothing is found, there is nothing to find. If anything is, or a layout asks for more than is
+understood here, the answer is None, and everything is read and checked row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import narwhals as nw
+import numpy as np
+
+from discreet.census.checks import ROW, Sight, columns_above_persons, columns_looked_at
+from discreet.census.columns import Columns
+from discreet.census.consistency import made_from
+from discreet.census.declarations import TableName
+from discreet.census.examine import TABLES, Examination, Loaded
+from discreet.census.findings import Finding
+from discreet.census.layout import Layout
+from discreet.census.linked import LinkedFiles, Numbers, Places, read_linked
+from discreet.census.mapping import Mapped, Mapper
+from discreet.census.members import Members, count_members, member_columns
+from discreet.census.schema import Schema
+from discreet.census.sides import Sides
+from discreet.census.sources import Sources
+from discreet.census.validate import model_columns
+from discreet.engine import Engine, Frame, Plain
+
+#: More pairs of a kind of persons and a class of units than this are not worth listing.
+MOST_PAIRS = 1 << 26
+
+#: Below so many units any number of representatives will do.
+FEW = 1 << 16
+
+#: An odd factor, to hash rows of numbers.
+FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+#: Number of a representative among the units that were chosen.
+CHOSEN = "_chosen"
+
+
+@dataclass(frozen=True)
+class Flawless:
+    """Tables that break no rule, and what was noted of their files."""
+
+    notes: list[Finding]
+    #: Rules that need a column these files do not have, as in `Findings`.
+    not_checked: Mapping[str, str]
+    tables: dict[TableName, Loaded]
+
+
+def by_representatives(
+    engine: Engine, sources: Sources, layout: Layout, schema: Schema
+) -> Flawless | None:
+    """Return the tables of files in which nothing is wrong, or None: then look at every row."""
+    files = read_linked(sources, layout)
+    sides = None if files is None else Sides.of(layout, schema, files)
+    if files is None or sides is None:
+        return None
+    return _Examiner(engine, sources, layout, schema, files, sides).run()
+
+
+class _Examiner:
+    """Examine one census by representatives."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        sources: Sources,
+        layout: Layout,
+        schema: Schema,
+        files: LinkedFiles,
+        sides: Sides,
+    ) -> None:
+        self.engine, self.sources, self.layout, self.schema = engine, sources, layout, schema
+        self.files, self.sides = files, sides
+        self.mapped: list[Mapped] = []
+        self.tables: dict[TableName, Loaded] = {}
+        # As if every column were there: what is looked at can only be less.
+        everything = {place: {"unit_id", *model_columns(schema, place, True)} for place in TABLES}
+        sight = Sight(schema, everything)
+        above = columns_above_persons(schema, sight)
+        self.looked_at = columns_looked_at(schema, "units", sight) | above
+
+    def run(self) -> Flawless | None:
+        """Return the tables, or None if they have to be looked at row by row."""
+        files = self.files
+        kinds = np.arange(files.persons.many)
+        people = self._map("persons", files.persons, kinds, kinds)
+        wanted = member_columns(self.schema, self.looked_at, people.columns)
+        if wanted is None or {"person_key", "donor_id"} & {*people.columns}:
+            return None
+        members = count_members(self.engine, self.schema, people.frame, wanted, files)
+        area = self.sides.classes(self._above())[files.area]
+        alike = _alike([files.units.kinds, area, *members.numbers.values()])
+        if alike is None or self.sides.of_id & self.looked_at:
+            return None
+        group, first = alike
+        ids = files.units.keys
+        chosen = _chosen(first, _firsts(files.area), ids)
+        if len(ids) > FEW and 2 * len(chosen) > len(ids):
+            return None
+        self._choose(chosen, members)
+        persons = self._persons(np.searchsorted(chosen, first), group, ids[chosen])
+        if persons is None or any(one.findings or one.raw_checks for one in self.mapped):
+            return None
+        tables = {**self.tables, "persons": persons}
+        examined = Examination(self.engine, self.schema, tables).run()
+        if examined.items:
+            return None
+        return Flawless(self.sources.unused(), examined.not_checked, self._all_rows(chosen))
+
+    def _above(self) -> set[str]:
+        """Return the columns of units that are looked at, with the block if that leads upwards."""
+        pairs = (p for name in self.looked_at for p in made_from(self.schema, name, "units"))
+        leads = any(place == "geography" for place, _ in pairs)
+        return self.looked_at | {self.schema.block} if leads else self.looked_at
+
+    # -- the representatives -----------------------------------------------------------------
+
+    def _map(self, place: TableName, file: Plain, kinds: Places | Numbers, keys: Numbers) -> Loaded:
+        """Return rows of these kinds, with these ids, mapped as if they were the file."""
+        self._give(place, file, kinds, keys)
+        return self._map_given(place)
+
+    def _give(self, place: TableName, file: Plain, kinds: Places | Numbers, keys: Numbers) -> None:
+        """Let rows of these kinds, with these ids, stand for a file."""
+        key, numbers = self.files.key, np.arange(1, len(kinds) + 1)
+        texts = {name: column.part(kinds) for name, column in file.columns.items()}
+        with self.engine.lend_lists({ROW: numbers, key: keys, **texts}) as lent:
+            values = {n: _filled(n) for n in file.columns} | {key: nw.col(key).cast(nw.String)}
+            frame = lent.select(ROW, **{name: values[name] for name in file.names})
+            self.sources.give(place, Loaded(self.engine.materialise(frame), file.name))
+
+    def _map_given(self, place: TableName) -> Loaded:
+        made = Mapper(self.engine, self.sources, self.layout, self.schema, place).run()
+        self.mapped.append(made)
+        frame = self.engine.materialise(made.table.frame)
+        self.tables[place] = Loaded(frame, made.table.file)
+        return self.tables[place]
+
+    def _choose(self, chosen: Numbers, members: Members) -> None:
+        """Map the chosen units and their areas, and add what was counted of their members."""
+        files, ids = self.files, self.files.units.keys[chosen]
+        self._give("geography", files.geography, files.area[chosen], ids)
+        self._give("units", files.units, files.units.kinds[chosen], ids)
+        self._map_given("geography")
+        units = self._map_given("units")
+        counted = members.of(chosen)
+        numbers = np.arange(len(chosen), dtype=np.int32)
+        with self.engine.lend_lists({"unit_id": ids, CHOSEN: numbers, **counted}) as lent:
+            texts = {name: _filled(name) for name in members.values}
+            told = lent.with_columns(nw.col("unit_id").cast(nw.String), **texts)
+            joined = self.engine.materialise(units.frame.join(told, on="unit_id", how="left"))
+        self.tables["units"] = Loaded(joined, units.file)
+
+    def _persons(self, firsts: Numbers, group: Numbers, ids: Numbers) -> Loaded | None:
+        """Return one person of each kind and class of units, which lives in such a unit.
+
+        `firsts` are the representatives of the groups, among the chosen, whose `ids` are given.
+        """
+        classes = self._classes()
+        kinds, many = self.files.persons.kinds, int(classes.max()) + 1
+        people = self.tables["persons"]
+        if self.files.persons.many * many > MOST_PAIRS:
+            return None
+        there = np.zeros(self.files.persons.many * many, dtype=bool)
+        there[kinds.astype(np.int64) * many + classes[firsts][group[self.files.home]]] = True
+        kind, lives = np.divmod(np.flatnonzero(there), many)
+        # Not of all the chosen: those beyond the first of a group may be of another class.
+        homes = ids[firsts[_firsts(classes[firsts])]]
+        pairs = self.engine.from_numpy({"_kind": kind, "_home": homes[lives]})
+        told = people.frame.with_columns(_kind=nw.col("unit_id").cast(nw.Int64)).drop("unit_id")
+        joined = pairs.join(told, on="_kind", how="inner")
+        named = joined.with_columns(unit_id=nw.col("_home").cast(nw.String))
+        return Loaded(self.engine.materialise(named.drop("_kind", "_home")), people.file)
+
+    def _classes(self) -> Places:
+        """Return numbers of the chosen units: alike where they agree on what persons look at."""
+
+        def table(place: TableName) -> Frame:
+            return self.tables[place].frame
+
+        sight = Sight(self.schema, {place: t.columns for place, t in self.tables.items()})
+        names = sorted(columns_above_persons(self.schema, sight))
+        frame = Columns(self.schema, table).add("units", names)
+        rows = self.engine.rows(frame.select(CHOSEN, *names).sort(CHOSEN))
+        number: dict[tuple[object, ...], int] = {}
+        return np.array([number.setdefault(row[1:], len(number)) for row in rows], dtype=np.int32)
+
+    # -- all rows ----------------------------------------------------------------------------
+
+    def _all_rows(self, chosen: Numbers) -> dict[TableName, Loaded]:
+        """Return the tables with every row: its id, and the columns of its kind."""
+        files, units, people = self.files, self.tables["units"], self.tables["persons"]
+        names = [n for n in model_columns(self.schema, "units", True) if n in units.columns]
+        area = [name for name in names if name in self.sides.of_area]
+        own = [name for name in names if name not in (*area, "unit_id")]
+        frame = self.engine.from_numpy(
+            {"unit_id": files.units.keys, "_own": files.units.kinds, "_area": files.area}
+        )
+        for kind, columns, kinds in (
+            ("_own", own, files.units.kinds),
+            ("_area", area, files.area),
+        ):
+            first = _firsts(kinds[chosen]).astype(np.int32)
+            listed = {kind: np.arange(len(first), dtype=np.int32), CHOSEN: first}
+            told = self.engine.from_numpy(listed).join(units.frame, on=CHOSEN, how="left")
+            known = self.engine.materialise(told.select(kind, *columns))
+            frame = frame.join(known, on=kind, how="left")
+        persons = self.engine.from_numpy(
+            {"unit_id": files.persons.keys, "_kind": files.persons.kinds}
+        )
+        told = people.frame.with_columns(_kind=nw.col("unit_id").cast(nw.Int32)).drop("unit_id")
+        persons = persons.join(self.engine.materialise(told), on="_kind", how="left")
+        return {
+            "geography": self.tables["geography"],
+            "units": Loaded(self.engine.materialise(frame.drop("_own", "_area")), units.file),
+            "persons": Loaded(self.engine.materialise(persons.drop("_kind")), people.file),
+        }
+
+
+def _chosen(groups: Numbers, areas: Numbers, ids: Numbers) -> Numbers:
+    """Return the units to look at: one of each group, one of each area, and the ends of the ids.
+
+    Of a number made of the id only the range is checked.
+    """
+    return np.unique(np.concatenate([groups, areas, [ids.argmin(), ids.argmax()]]))
+
+
+def _filled(name: str) -> nw.Expr:
+    """Return a column of texts; an empty one is missing."""
+    return nw.when(nw.col(name) != "").then(nw.col(name))
+
+
+def _firsts(numbers: Places) -> Numbers:
+    """Return the first place of each number; all from 0 to the largest stand somewhere."""
+    found = np.empty(int(numbers.max()) + 1, dtype=np.int64)
+    found[numbers[::-1]] = np.arange(len(numbers))[::-1]
+    return found
+
+
+def _alike(columns: list[Places]) -> tuple[Numbers, Numbers] | None:
+    """Return the group of each row, such that rows of one group are equal, and their firsts.
+
+    None if two different rows have one hash.
+    """
+    code = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        code = (code ^ column.astype(np.uint64)) * FACTOR
+        code ^= code >> np.uint64(32)
+    _, first, group = np.unique(code, return_index=True, return_inverse=True)
+    if any((column != column[first][group]).any() for column in columns):
+        return None
+    return group, first

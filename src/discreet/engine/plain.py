@@ -1,0 +1,74 @@
+"""Read plain delimited text as numbers: the key of every row, and the kind of the rest.
+
+Of files like those of a census most rows repeat another but for an id. Here they are read in
+one pass as ids and kinds, several times faster than as columns of text, and whoever looks at
+values looks at each kind once. What is not plain (see `read_plain`) is left to the engine,
+whose reader knows all of delimited text and says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.engine.delimited import header_of
+from discreet.engine.lists import Texts
+
+#: Larger files are left to the engine, which streams them.
+MOST_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A file in which rows differ by a key and are otherwise of a few kinds.
+
+    Row i has key `keys[i]`, and in every other column the text that `columns` has in place
+    `kinds[i]`. Texts may be empty. `names` are those of all columns, in the order of the file.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    keys: NDArray[np.int64]
+    kinds: NDArray[np.int32]
+    columns: dict[str, Texts]
+
+    @property
+    def many(self) -> int:
+        """Return the number of kinds."""
+        return len(next(iter(self.columns.values())).offsets) - 1
+
+
+def read_plain(path: Path, key: str) -> Plain | None:
+    """Return a delimited file with header by kinds, or None if it is not plain.
+
+    Plain is a file of printed ASCII characters without quotes, with lines that end in a line
+    feed alone and have a field for each column, and with the column `key` a whole number
+    without sign or leading zeros in every row. Also None if the rows hardly repeat each other,
+    or if there are too many.
+    """
+    size = path.stat().st_size
+    if size > MOST_BYTES:
+        return None
+    names, separator = header_of(path, None)
+    data = np.fromfile(path, dtype=np.uint8)
+    first = bytes(data[: 1 << 20]).partition(b"\n")[0]
+    if key not in names or len(names) < 2 or first != separator.join(names).encode():
+        return None
+    # Numba is loaded only where a file is read: it takes a while.
+    from discreet.engine.scan import column, scan
+
+    begin, mark, place = len(first) + 1, ord(separator), names.index(key)
+    rows = int(np.count_nonzero(data[begin:] == ord("\n"))) + 1
+    keys, kinds = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int32)
+    rows, texts, begins = scan(data, begin, (mark, len(names), place), keys, kinds)
+    if rows < 1:
+        return None
+    columns = {
+        name: Texts(*column(texts, begins, mark, at))
+        for at, name in enumerate(names)
+        if at != place
+    }
+    return Plain(path.name, tuple(names), keys[:rows], kinds[:rows], columns)
