@@ -1,5 +1,6 @@
 """A census read without storing it is the census that `ingest` would have stored."""
 
+import dataclasses
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from discreet.census import (
     validate,
     with_person_key,
 )
+from discreet.census.findings import Waiver
 from discreet.engine import Engine, Frame
 from discreet.errors import BadInput, UnreadableFile
 from discreet.products.invariants import differing_cells
@@ -57,6 +59,24 @@ def test_read_and_stored_agree(
     check_structure(read)
     assert validate(read).ok
     assert "'k'" not in repr(read)
+
+
+def test_what_was_read_is_trusted_until_a_table_is_replaced(copied: Copy, engine: Engine) -> None:
+    read = read_census(copied("phsafe"), layout="phsafe", engine=engine, key="k")
+    assert read.sound
+    check_structure(read)
+    assert read.units is not None
+    twice = engine.materialise(nw.concat([read.units, read.units]))
+    replaced = dataclasses.replace(read, units=twice)
+    assert not replaced.sound
+    with pytest.raises(BadInput, match="repeat"):
+        check_structure(replaced)
+    assert not read.keyed().sound
+    with_waiver = dataclasses.replace(
+        read,
+        waivers=(Waiver(rule="code", table="units", reason="as agreed upon", by="the office"),),
+    )
+    assert not with_waiver.sound
 
 
 def test_keys_of_members_are_those_of_all(copied: Copy, engine: Engine) -> None:

@@ -116,19 +116,20 @@ def read_census(
     engine, secret = engine or Engine(), key or secrets.token_hex(32)
     read = _examined(engine, source, plan, base, waivers, None)
     store, frames = read.store, read.store.frames(secret, lazy=True)
-    persons = frames.get("persons")
+    units, persons = frames.get("units"), frames.get("persons")
     made = persons is None or "person_key" in persons.collect_schema().names()
     return Census(
         store.schema,
         engine,
         frames["geography"],
-        frames.get("units"),
+        units,
         persons,
         origin,
         note=SIMULATED if origin == "simulated" else "",
         key=None if made else secret,
         findings=read.findings,
         waivers=tuple(read.waivers),
+        examined=(frames["geography"], units, persons),
     )
 
 
