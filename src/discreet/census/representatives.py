@@ -221,8 +221,8 @@ class _Examiner:
         persons = persons.join(self.engine.materialise(told), on="_kind", how="left")
         return {
             "geography": self.tables["geography"],
-            "units": Loaded(self.engine.materialise(frame.drop("_own", "_area")), units.file),
-            "persons": Loaded(self.engine.materialise(persons.drop("_kind")), people.file),
+            "units": Loaded(frame.drop("_own", "_area"), units.file),
+            "persons": Loaded(persons.drop("_kind"), people.file),
         }
 
 
