@@ -335,9 +335,8 @@ def test_truncation_that_is_skipped_is_caught(monkeypatch):
     assert {table for table, _ in too_far(squares(*pair), "add-remove")} >= {"PH2", "PH3", "PH6"}
 
 
-def nobody_left_out(members, cut):
-    nobody = members.filter(nw.col("person") < 0)
-    return nobody.group_by("unit", "person").agg(count=nw.len())
+def nobody_left_out(engine, members, cuts):
+    return truncate.left_out(engine, members.filter(nw.col("person") < 0), cuts)
 
 
 # -- the order of truncation ---------------------------------------------------------------------
@@ -355,11 +354,11 @@ CROWD = [mixed(number) for number in range(1, 31)]
 GROWN = [CROWD[0].having(members=(*CROWD[0].members, Person(60, "33"))), *CROWD[1:]]
 
 
-def backwards_if_odd(members, cut):
+def backwards_if_odd(engine, members, cuts):
     """Return what is left out by an order that depends on how many persons there are."""
-    total = ENGINE.rows(members.select(rows=nw.len()))[0][0]
+    total = engine.rows(members.select(rows=nw.len()))[0][0]
     turned = members.with_columns(person_key=nw.col("person_key") * (-1) ** (total % 2))
-    return truncate.left_out(turned, cut)
+    return truncate.left_out(engine, turned, cuts)
 
 
 def test_others_do_not_change_who_is_kept():

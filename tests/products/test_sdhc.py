@@ -160,6 +160,29 @@ def test_kinds_are_numbered_without_overlap():
     assert len(set(zip(*(one.tolist() for one in classes), strict=True))) == kinds.size
 
 
+def test_persons_and_householders_have_the_same_classes_of_race():
+    """The number of a householder's race is taken from the person and added to the unit's."""
+    of_persons, of_householders = (kinds.axes[-2:] for kinds in (PERSON_KINDS, UNIT_KINDS))
+    assert [f"householder_{a.column}" for a in of_persons] == [a.column for a in of_householders]
+    assert [a.classes for a in of_persons] == [a.classes for a in of_householders]
+
+
+@pytest.mark.parametrize("kinds", [PERSON_KINDS, UNIT_KINDS], ids=["persons", "units"])
+def test_the_engine_finds_the_class_of_every_code_and_none_of_others(engine, kinds):
+    for axis in kinds.axes:
+        number = axis.column == "age"
+        right = {value: n for n, of in enumerate(axis.classes, start=1) for value in of}
+        strange = [-117, -2, -1, 116, 200] if number else ["", "0", "1 ", "+7", "007", "64", "x"]
+        values = np.array([*right, *strange], dtype=np.int64 if number else object)
+        rows = engine.project(
+            engine.from_numpy({axis.column: values}),
+            {axis.column: f"unnest([{axis.column}, null])"},
+        )
+        classes = {"value": axis.column, "kind": kinds.sql(axis.column)}
+        for value, kind in engine.rows(engine.project(rows, classes)):
+            assert kinds.class_of(np.array([kind]), axis.column) == right.get(value, 0)
+
+
 # -- records that lie in no cell ----------------------------------------------------------------
 
 ADULT, CHILD = Person(40, "20"), Person(9, "25")

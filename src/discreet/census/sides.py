@@ -76,10 +76,12 @@ def _makings(layout: Layout, files: LinkedFiles) -> dict[TableName, dict[str, Ma
         "units": seen,
         "persons": {*files.persons.names},
     }
-    return {
-        place: {n: m.for_file(names[place]) for n, m in layout.tables[place].columns.items()}
-        for place in names
-    }
+    found: dict[TableName, dict[str, Making]] = {}
+    for place, there in names.items():
+        made = {n: m.for_file(there) for n, m in layout.tables[place].columns.items()}
+        # What a file lacks is not made; the mapping notes it.
+        found[place] = {n: m for n, m in made.items() if _columns(m) <= there}
+    return found
 
 
 def _columns(making: Making) -> set[str]:

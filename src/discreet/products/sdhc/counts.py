@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -70,13 +69,15 @@ def cells_of(level: str, table: str, states: Sequence[str]) -> int:
 
 def labels(table: str, level: str, states: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return `region_type`, `region`, `iteration` and `cell` of the counts, in their order."""
-    rows = list(product(regions_of(level, states), LEVELS[level].iterations, SHELLS[table].cells))
-    regions, codes, cells = zip(*rows, strict=True)
+    regions, codes = regions_of(level, states), LEVELS[level].iterations
+    cells = np.array([*SHELLS[table].cells], dtype=np.int64)
+    iterations = np.repeat(np.array(codes, dtype=object), cells.size)
+    rows = len(regions) * iterations.size
     return {
-        "region_type": np.full(len(rows), LEVELS[level].region_type, dtype=object),
-        "region": np.array(regions, dtype=object),
-        "iteration": np.array(codes, dtype=object),
-        "cell": np.array(cells, dtype=np.int64),
+        "region_type": np.full(rows, LEVELS[level].region_type, dtype=object),
+        "region": np.repeat(np.array(regions, dtype=object), iterations.size),
+        "iteration": np.tile(iterations, len(regions)),
+        "cell": np.tile(cells, len(regions) * len(codes)),
     }
 
 

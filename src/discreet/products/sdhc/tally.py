@@ -1,24 +1,26 @@
 """Count a census by the kinds of its persons and units: the one step that reads it.
 
-One pass over the persons, joined to the kind of their unit, gives the number of persons of
-each pair of kinds; a pass over units gives theirs. What truncation leaves out is counted
-once for every filter and threshold, and shared by the tables that have them. From there on
-work is on a few hundred thousand pairs of kinds, however large the census is.
+One pass over the persons gives the kind of each, as a small number, and the race of every
+householder, which is part of the kind of the unit. Both kinds joined give the number of
+persons of each pair. What truncation leaves out is counted for every filter and threshold,
+and shared by the tables that have them. From there on work is on a few hundred thousand
+pairs of kinds, however large the census is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.census import Census
-from discreet.engine import Engine, Frame
+from discreet.engine import Frame
 from discreet.errors import BadInput
-from discreet.products.sdhc.groups import PUERTO_RICO, STATES
+from discreet.products.sdhc.groups import PERSON_COLUMNS, PUERTO_RICO, STATES, UNIT_COLUMNS
 from discreet.products.sdhc.recode import PERSON_KINDS, UNIT_KINDS, Numbers
 from discreet.products.sdhc.shells import HOUSEHOLDER, SHELLS, UNDER_18
 from discreet.products.sdhc.truncate import Cut, large_units, left_out
@@ -70,15 +72,16 @@ class Tally:
 
 def tally_census(census: Census, thresholds: Mapping[str, int], states: Sequence[str]) -> Tally:
     """Count a census by kinds, for all tables of units and those of persons with a threshold."""
-    engine, places, size = census.engine, tuple(sorted(states)), UNIT_KINDS.number
+    engine, places = census.engine, tuple(sorted(states))
     _check_states(census, places)
-    units, persons = _units(census, places), _persons(census)
+    persons = engine.materialise(_persons(census))
+    units = _units(census, places, persons)
     joined = persons.join(units, on="unit_id", how="inner")
     cuts = {Cut.of(SHELLS[name].persons, tau) for name, tau in thresholds.items()}
     return Tally(
         places,
-        _entries(engine, joined.group_by("unit", "person").agg(count=nw.len()), size),
-        _entries(engine, units.group_by("unit").agg(count=nw.len()), size),
+        _entries(engine.to_numpy(joined.group_by("unit", "person").agg(count=nw.len()))),
+        _entries(engine.to_numpy(units.group_by("unit").agg(count=nw.len()))),
         _cuts(census, persons, units, cuts),
     )
 
@@ -100,31 +103,46 @@ def _check_states(census: Census, states: Sequence[str]) -> None:
         )
 
 
-def _units(census: Census, states: Sequence[str]) -> Frame:
-    """Return `unit_id` and `unit` of every housing unit, counted from one scan of each table.
+def _persons(census: Census, *own: str) -> Frame:
+    """Return `unit_id`, other columns asked for, `person` and `head` of every person.
+
+    `person` is the kind. Race and Hispanic origin of adults matter in no table, and are left
+    out of it; those of householders, in the numbers of a kind, are `head`, missing for others.
+    """
+    rows = census.frame("persons", ["unit_id", *own, *PERSON_COLUMNS])
+    kept = {name: f'"{name}"' for name in ("unit_id", *own)}
+    told = {
+        "place": PERSON_KINDS.sql("relationship", "age"),
+        "who": PERSON_KINDS.sql("race", "hispanic"),
+        "child": f"age between {UNDER_18[0]} and {UNDER_18[-1]}",
+        "first": f"relationship = '{HOUSEHOLDER}'",
+    }
+    # Small numbers: this is kept for every person, and spilled where memory is short.
+    kinds = {
+        "person": "(place + case when child then who else 0 end)::smallint",
+        "head": "(case when first then who end)::tinyint",
+    }
+    return census.engine.project(census.engine.project(rows, kept | told), kept | kinds)
+
+
+def _units(census: Census, states: Sequence[str], persons: Frame) -> Frame:
+    """Return `unit_id` and `unit` of every housing unit.
 
     `unit` is the number of the state times the number of kinds, plus the kind.
     """
     engine = census.engine
-    of_head = {f"householder_{name}": name for name in ("race", "hispanic")}
-    own = [axis.column for axis in UNIT_KINDS.axes if axis.column not in of_head]
+    own = [name for name in UNIT_COLUMNS if not name.startswith("householder_")]
     rows = census.frame("units", ["unit_id", "state", *own])
     rows = rows.filter(nw.col("kind").is_in(("occupied", "vacant")))
     numbers = np.arange(len(states), dtype=np.int32) * UNIT_KINDS.number
     listed = {"state": np.array(states, dtype=object), "base": numbers}
     rows = rows.join(engine.from_numpy(listed), on="state", how="inner")
-    unknown = {name: nw.lit(0, dtype=nw.Int32) for name in of_head}
     housing = engine.materialise(
-        rows.select("unit_id", unit=nw.col("base") + UNIT_KINDS.expression(unknown))
+        engine.project(rows, {"unit_id": "unit_id", "unit": f"base + {UNIT_KINDS.sql(*own)}"})
     )
-    heads = census.frame(
-        "persons", ["unit_id", *of_head.values()], where={"relationship": [HOUSEHOLDER]}
-    )
-    heads = heads.rename({name: column for column, name in of_head.items()})
     # The columns of householders are the last ones of a kind, so their numbers are added.
-    race, hispanic = UNIT_KINDS.axes[-2:]
-    head = race.expression() * hispanic.size + hispanic.expression()
-    joined = housing.join(heads.select("unit_id", head=head), on="unit_id", how="left")
+    heads = persons.filter(~nw.col("head").is_null()).select("unit_id", "head")
+    joined = housing.join(heads, on="unit_id", how="left")
     units = engine.materialise(
         joined.select("unit_id", unit=nw.col("unit") + nw.col("head").fill_null(0))
     )
@@ -137,39 +155,28 @@ def _units(census: Census, states: Sequence[str]) -> Frame:
     return units
 
 
-def _persons(census: Census, *own: str) -> Frame:
-    """Return `unit_id`, other columns asked for, and the kind (`person`) of every person.
-
-    Race and Hispanic origin of adults matter in no table, and are left out of their kind.
-    """
-    columns = [axis.column for axis in PERSON_KINDS.axes]
-    rows = census.frame("persons", ["unit_id", *own, *columns])
-    child = (nw.col("age") >= UNDER_18[0]) & (nw.col("age") <= UNDER_18[-1])
-    kinds = {
-        name: nw.when(child).then(PERSON_KINDS.axis(name).expression()).otherwise(0)
-        for name in ("race", "hispanic")
-    }
-    return rows.select("unit_id", *own, person=PERSON_KINDS.expression(kinds))
-
-
 def _cuts(census: Census, persons: Frame, units: Frame, cuts: set[Cut]) -> dict[Cut, Entries]:
     """Return the persons that each cut leaves out; only members of large units are ranked."""
     if not cuts:
         return {}
-    engine, size = census.engine, UNIT_KINDS.number
+    engine = census.engine
     ordered = sorted(cuts, key=lambda cut: (cut.threshold, cut.classes))
-    found = units.join(large_units(persons, ordered), on="unit_id", how="inner")
+    found = units.join(large_units(engine, persons, ordered), on="unit_id", how="inner")
     large = engine.materialise(found)
     members = _persons(census.members(large), "person_key")
     members = engine.materialise(members.join(large, on="unit_id", how="inner"))
-    return {cut: _entries(engine, left_out(members, cut), size) for cut in ordered}
+    arrays = engine.to_numpy(left_out(engine, members, ordered))
+    return {
+        cut: _entries(arrays | {"count": arrays[f"cut{place}"]})
+        for place, cut in enumerate(ordered)
+    }
 
 
-def _entries(engine: Engine, counted: Frame, size: int) -> Entries:
-    """Return counts by kind as arrays, in order, so that nothing depends on the engine's."""
-    names = counted.collect_schema().names()
-    order = [name for name in ("unit", "person") if name in names]
-    arrays = engine.to_numpy(counted.sort(*order))
-    unit = arrays["unit"].astype(np.int64)
-    person = arrays["person"].astype(np.int64) if "person" in names else np.zeros_like(unit)
-    return Entries(unit // size, unit % size, person, arrays["count"].astype(np.int64))
+def _entries(arrays: Mapping[str, NDArray[Any]]) -> Entries:
+    """Return counts by kind in order, so that nothing depends on the engine's."""
+    unit, count = (arrays[name].astype(np.int64) for name in ("unit", "count"))
+    person = arrays["person"].astype(np.int64) if "person" in arrays else np.zeros_like(unit)
+    order = np.lexsort((person, unit))
+    order = order[count[order] > 0]
+    state, kind = np.divmod(unit[order], UNIT_KINDS.number)
+    return Entries(state, kind, person[order], count[order])

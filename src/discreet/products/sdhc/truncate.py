@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import narwhals as nw
 
-from discreet.engine import Frame
+from discreet.engine import Engine, Frame
 from discreet.products.sdhc.groups import Condition
 from discreet.products.sdhc.recode import PERSON_KINDS
 
@@ -44,38 +44,50 @@ class Cut:
         )
 
     @property
-    def chosen(self) -> nw.Expr:
-        """Return which persons pass the filter."""
-        chosen = nw.col("person") >= 0
-        for name, classes in self.classes:
-            chosen = chosen & PERSON_KINDS.class_expression("person", name).is_in(classes)
-        return chosen
+    def sql(self) -> str:
+        """Return 1 for persons that pass the filter and missing for others, in SQL."""
+        tests = (
+            f"{PERSON_KINDS.class_sql('person', name)} in ({', '.join(map(str, classes))})"
+            for name, classes in self.classes
+        )
+        return f"case when {' and '.join(['person >= 0', *tests])} then 1 end"
 
 
-def large_units(persons: Frame, cuts: Iterable[Cut]) -> Frame:
+def large_units(engine: Engine, persons: Frame, cuts: Iterable[Cut]) -> Frame:
     """Return `unit_id` of the units that some cut truncates.
 
-    `persons` has `unit_id` and the kind, `person`. Persons are counted per unit, which is the
-    one step whose state grows with the number of units; the engine spills it.
+    `persons` has `unit_id`, the kind (`person`), and `head`, missing for all but the one
+    householder of a unit. Persons are counted per unit, which is the one step whose state
+    grows with the number of units; the engine spills it.
     """
     asked = [*cuts]
     asked = [one for one in asked if not any(o.covers(one) for o in asked if o != one)]
-    counts = {
-        f"n{place}": nw.when(cut.chosen).then(nw.col("person")).count()
-        for place, cut in enumerate(asked)
-    }
-    large = [nw.col(f"n{place}") > cut.threshold for place, cut in enumerate(asked)]
-    counted = persons.group_by("unit_id").agg(**counts)
+    named = {f"cut{place}": cut for place, cut in enumerate(asked)}
+    # Few units have so many others that they could be large: filters are tried on those alone.
+    least = min(cut.threshold for cut in asked)
+    others = persons.filter(nw.col("head").is_null()).group_by("unit_id").agg(others=nw.len())
+    crowded = persons.join(others.filter(nw.col("others") >= least), on="unit_id", how="semi")
+    passing = {name: cut.sql for name, cut in named.items()}
+    marked = engine.project(crowded, {"unit_id": "unit_id", **passing})
+    counted = marked.group_by("unit_id").agg(**{name: nw.col(name).count() for name in named})
+    large = (nw.col(name) > cut.threshold for name, cut in named.items())
     return counted.filter(functools.reduce(operator.or_, large)).select("unit_id")
 
 
-def left_out(members: Frame, cut: Cut) -> Frame:
-    """Return `unit`, `person`, `count`: persons beyond the threshold, by their kinds.
+def left_out(engine: Engine, members: Frame, cuts: Sequence[Cut]) -> Frame:
+    """Return `unit`, `person`, `cut0`, ...: persons beyond each threshold, by their kinds.
 
-    `members` are all persons of large units: `unit_id`, `unit`, `person`, `person_key`.
+    `members` are all persons of large units: `unit_id`, `unit`, `person`, `person_key`. All
+    cuts rank in one order, so members are sorted once.
     """
+    named = {f"cut{place}": cut for place, cut in enumerate(cuts)}
+    kept = {name: name for name in ("unit_id", "unit", "person", "person_key")}
+    marked = engine.project(members, kept | {name: cut.sql for name, cut in named.items()})
     # Two keys of a unit meet once in 2^60; persons of one kind are interchangeable.
-    place = nw.col("one").cum_sum().over("unit_id", order_by=["person_key", "person"])
-    passing = members.filter(cut.chosen).with_columns(one=nw.lit(1))
-    beyond = passing.with_columns(place=place).filter(nw.col("place") > cut.threshold)
-    return beyond.group_by("unit", "person").agg(count=nw.len())
+    order = ["person_key", "person"]
+    ranks = {f"rank_{n}": nw.col(n).cum_count().over("unit_id", order_by=order) for n in named}
+    beyond = {
+        name: nw.when(nw.col(f"rank_{name}") > cut.threshold).then(nw.col(name)).count()
+        for name, cut in named.items()
+    }
+    return marked.with_columns(**ranks).group_by("unit", "person").agg(**beyond)
