@@ -11,11 +11,13 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.census import Findings, ingest, load_layout, load_schema, representatives
+from discreet.census import Findings, grouping, ingest, load_layout, load_schema, representatives
+from discreet.census.grouping import Chosen, alike, choose
 from discreet.census.layout import Layout
-from discreet.census.linked import _find
+from discreet.census.linked import LinkedFiles, _find
+from discreet.census.members import _sums
 from discreet.census.sources import Sources
-from discreet.engine import Engine
+from discreet.engine import Engine, Plain
 from discreet.errors import BadInput
 
 VIOLATIONS: list[dict[str, Any]] = [
@@ -128,15 +130,16 @@ def test_a_comparison_that_leaves_something_out_misses_a_fault(
         edit(folder, change)
     repeat(tmp_path / "clean", folder)
     assert quick(engine, folder) is None
-    alike = representatives._alike
     if plant == "ids":
-        monkeypatch.setattr(
-            representatives, "_chosen", lambda groups, areas, _: np.union1d(groups, areas)
-        )
+
+        def short(first: Any, groups: Any, areas: Any, ids: Any) -> Chosen:
+            return choose(first, groups, areas, np.sort(ids)[1:])
+
+        monkeypatch.setattr(representatives, "choose", short)
     elif plant == "members":
-        monkeypatch.setattr(representatives, "_alike", lambda columns: alike(columns[:2]))
+        monkeypatch.setattr(representatives, "alike", lambda columns: alike(columns[:2]))
     else:
-        monkeypatch.setattr(representatives, "_alike", lambda c: alike([c[0], *c[2:]]))
+        monkeypatch.setattr(representatives, "alike", lambda c: alike([c[0], *c[2:]]))
     assert quick(engine, folder) is not None
 
 
@@ -144,12 +147,48 @@ def test_rows_of_one_hash_that_differ_are_not_taken_for_alike(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     columns = [np.array([1, 2, 1], dtype=np.int32), np.array([5, 5, 5], dtype=np.int32)]
-    found = representatives._alike(columns)
+    found = alike(columns)
     assert found is not None
     assert found[0][0] == found[0][2] != found[0][1]
-    monkeypatch.setattr(representatives, "FACTOR", np.uint64(0))
-    assert representatives._alike(columns) is None
-    assert representatives._alike(columns[1:]) is not None
+    monkeypatch.setattr(grouping, "FACTOR", np.uint64(0))
+    assert alike(columns) is None
+    assert alike(columns[1:]) is not None
+
+
+@given(st.data())
+def test_every_group_and_area_and_both_ends_of_the_ids_are_chosen(data: st.DataObject) -> None:
+    """Units have an area, an area has a class, and units of a group have areas of one class."""
+    classes = np.array(data.draw(st.lists(st.integers(0, 2), min_size=1, max_size=6)))
+    classes = np.unique(classes, return_inverse=True)[1].astype(np.int32)
+    units = data.draw(st.lists(st.integers(0, len(classes) - 1), max_size=8))
+    area = np.array([*range(len(classes)), *units], dtype=np.int32)
+    own = np.array([data.draw(st.integers(0, 1)) for _ in area], dtype=np.int32)
+    ids = np.array(data.draw(st.permutations(range(10, 10 + len(area)))))
+    grouped = alike([own, classes[area]])
+    assert grouped is not None
+    group, first = grouped
+    chosen = choose(first, classes[area[first]], classes, ids)
+    assert {*group[chosen.unit]} == {*group}
+    assert {*chosen.area} == {*range(len(classes))}
+    assert (classes[chosen.area] == classes[area[chosen.unit]]).all()
+    assert len({*chosen.ids}) == len(chosen.ids) <= len(ids)
+    assert {*chosen.ids} <= {*ids}
+    assert {ids.min(), ids.max()} <= {*chosen.ids}
+    assert (group[chosen.unit[chosen.group]] == np.arange(len(first))).all()
+
+
+@pytest.mark.parametrize("most", [1, 3, 200, 5000])
+def test_counts_are_those_of_a_plain_count(most: int) -> None:
+    """Counts are added up as digits of one number, however many digits they have."""
+    random = np.random.default_rng(most)
+    home = np.repeat(np.arange(7), [most, 0, 1, most, 2, 1, 1]).astype(np.int32)
+    kinds = random.integers(0, 9, home.size).astype(np.int32)
+    flags = [random.integers(0, 2, 9).astype(np.int32) for _ in range(13)]
+    nothing = Plain("", (), np.arange(7), np.zeros(7, dtype=np.int32), {})
+    persons = Plain("", (), home.astype(np.int64), kinds, {})
+    files = LinkedFiles("id", nothing, nothing, persons, home[:7], home)
+    for flag, found in zip(flags, _sums(flags, files), strict=True):
+        assert found.tolist() == [int(flag[kinds[home == unit]].sum()) for unit in range(7)]
 
 
 @pytest.mark.parametrize("spread", [1, 10**12])

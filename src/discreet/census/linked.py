@@ -42,7 +42,8 @@ class LinkedFiles:
 def read_linked(sources: Sources, layout: Layout) -> LinkedFiles | None:
     """Return the files of a layout, or None if they cannot be read and linked in this way."""
     key = _key(layout)
-    places: tuple[TableName, ...] = ("geography", "units", "persons")
+    # The longest first, so that it is not left alone at the end.
+    places: tuple[TableName, ...] = ("persons", "geography", "units")
     if key is None or not all(place in sources for place in places):
         return None
     paths = [sources.path(place) for place in places]
@@ -50,7 +51,7 @@ def read_linked(sources: Sources, layout: Layout) -> LinkedFiles | None:
         return None
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda path: read_plain(path, key), paths))
-    geography, units, persons = found
+    persons, geography, units = found
     if geography is None or units is None or persons is None:
         return None
     owner, home = (_find(units.keys, other.keys) for other in (geography, persons))

@@ -24,6 +24,9 @@ from discreet.engine import Engine, Frame, Texts
 
 Computed = MemberCount | MemberValue
 
+#: Whole numbers of so many bits are exact in a float.
+FLOAT_BITS = 52
+
 
 @dataclass(frozen=True)
 class Members:
@@ -83,19 +86,19 @@ def count_members(
     told = {name: _told(computed) for name, computed in wanted.items()}
     ordered = frame.select(nw.col("unit_id").cast(nw.Int64), **told).sort("unit_id")
     by_kind = engine.to_masked(ordered)
-    numbers: dict[str, Places] = {}
+    counted = {
+        name: by_kind[name].data
+        for name, computed in wanted.items()
+        if isinstance(computed, MemberCount)
+    }
+    numbers = dict(zip(counted, _sums([*counted.values()], files), strict=True))
     values: dict[str, list[str]] = {}
-    many = len(files.units.keys)
-    for name, computed in wanted.items():
-        told_of = by_kind[name]
-        if isinstance(computed, MemberCount):
-            lives = files.home[(told_of.data == 1)[files.persons.kinds]]
-            numbers[name] = np.bincount(lives, minlength=many).astype(np.int32)
-        else:
-            values[name] = ["", *sorted({*told_of.compressed().tolist()})]
-            place = {text: number for number, text in enumerate(values[name])}
-            codes = np.array([place[text] for text in told_of.filled("").tolist()], dtype=np.int32)
-            numbers[name] = _largest(codes[files.persons.kinds], files.home, many)
+    for name in wanted.keys() - counted.keys():
+        given = by_kind[name]
+        values[name] = ["", *sorted({*given.compressed().tolist()})]
+        place = {text: number for number, text in enumerate(values[name])}
+        codes = np.array([place[text] for text in given.filled("").tolist()], dtype=np.int32)
+        numbers[name] = _largest(codes[files.persons.kinds], files)
     return Members(numbers, values)
 
 
@@ -113,9 +116,28 @@ def _told(computed: Computed) -> nw.Expr:
     return nw.when(condition.to_expression(computed.member)).then(nw.col(computed.take))
 
 
-def _largest(codes: Places, home: Places, many: int) -> Places:
+def _sums(flags: list[NDArray[np.int32]], files: LinkedFiles) -> list[Places]:
+    """Return how many members of each unit have a kind with each flag.
+
+    Several counts are added up at once as the digits of one number, which a float holds.
+    """
+    many = len(files.units.keys)
+    digit = int(np.bincount(files.home, minlength=1).max()).bit_length()
+    found: list[Places] = []
+    for begin in range(0, len(flags), max(FLOAT_BITS // digit, 1)):
+        part = flags[begin : begin + max(FLOAT_BITS // digit, 1)]
+        weights = sum(flag.astype(np.float64) * 2.0 ** (digit * i) for i, flag in enumerate(part))
+        totals = np.bincount(files.home, np.take(weights, files.persons.kinds), many)
+        left = totals.astype(np.int64)
+        for _ in part:
+            found.append((left & ((1 << digit) - 1)).astype(np.int32))
+            left >>= digit
+    return found
+
+
+def _largest(codes: Places, files: LinkedFiles) -> Places:
     """Return the largest code among the members of each unit, 0 where there is none."""
-    found = np.zeros(many, dtype=np.int32)
+    found = np.zeros(len(files.units.keys), dtype=np.int32)
     given = np.flatnonzero(codes)
-    np.maximum.at(found, home[given], codes[given])
+    np.maximum.at(found, files.home[given], codes[given])
     return found

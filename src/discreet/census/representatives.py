@@ -22,6 +22,7 @@ from discreet.census.consistency import made_from
 from discreet.census.declarations import TableName
 from discreet.census.examine import TABLES, Examination, Loaded
 from discreet.census.findings import Finding
+from discreet.census.grouping import Chosen, alike, choose, firsts
 from discreet.census.layout import Layout
 from discreet.census.linked import LinkedFiles, Numbers, Places, read_linked
 from discreet.census.mapping import Mapped, Mapper
@@ -37,9 +38,6 @@ MOST_PAIRS = 1 << 26
 
 #: Below so many units any number of representatives will do.
 FEW = 1 << 16
-
-#: An odd factor, to hash rows of numbers.
-FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 #: Number of a representative among the units that were chosen.
 CHOSEN = "_chosen"
@@ -97,17 +95,17 @@ class _Examiner:
         if wanted is None or {"person_key", "donor_id"} & {*people.columns}:
             return None
         members = count_members(self.engine, self.schema, people.frame, wanted, files)
-        area = self.sides.classes(self._above())[files.area]
-        alike = _alike([files.units.kinds, area, *members.numbers.values()])
-        if alike is None or self.sides.of_id & self.looked_at:
+        areas = self.sides.classes(self._above())
+        area = areas[files.area]
+        grouped = alike([files.units.kinds, area, *members.numbers.values()])
+        if grouped is None or self.sides.of_id & self.looked_at:
             return None
-        group, first = alike
-        ids = files.units.keys
-        chosen = _chosen(first, _firsts(files.area), ids)
-        if len(ids) > FEW and 2 * len(chosen) > len(ids):
+        group, first = grouped
+        chosen = choose(first, area[first], areas, files.units.keys)
+        if len(group) > FEW and 2 * len(chosen.ids) > len(group):
             return None
         self._choose(chosen, members)
-        persons = self._persons(np.searchsorted(chosen, first), group, ids[chosen])
+        persons = self._persons(chosen, group)
         if persons is None or any(one.findings or one.raw_checks for one in self.mapped):
             return None
         tables = {**self.tables, "persons": persons}
@@ -134,7 +132,7 @@ class _Examiner:
         key, numbers = self.files.key, np.arange(1, len(kinds) + 1)
         texts = {name: column.part(kinds) for name, column in file.columns.items()}
         with self.engine.lend_lists({ROW: numbers, key: keys, **texts}) as lent:
-            values = {n: _filled(n) for n in file.columns} | {key: nw.col(key).cast(nw.String)}
+            values = {n: _filled(n) for n in texts} | {key: nw.col(key).cast(nw.String)}
             frame = lent.select(ROW, **{name: values[name] for name in file.names})
             self.sources.give(place, Loaded(self.engine.materialise(frame), file.name))
 
@@ -145,43 +143,38 @@ class _Examiner:
         self.tables[place] = Loaded(frame, made.table.file)
         return self.tables[place]
 
-    def _choose(self, chosen: Numbers, members: Members) -> None:
+    def _choose(self, chosen: Chosen, members: Members) -> None:
         """Map the chosen units and their areas, and add what was counted of their members."""
-        files, ids = self.files, self.files.units.keys[chosen]
-        self._give("geography", files.geography, files.area[chosen], ids)
-        self._give("units", files.units, files.units.kinds[chosen], ids)
+        files, ids = self.files, chosen.ids
+        self._give("geography", files.geography, chosen.area, ids)
+        self._give("units", files.units, files.units.kinds[chosen.unit], ids)
         self._map_given("geography")
         units = self._map_given("units")
-        counted = members.of(chosen)
-        numbers = np.arange(len(chosen), dtype=np.int32)
+        counted = members.of(chosen.unit)
+        numbers = np.arange(len(ids), dtype=np.int32)
         with self.engine.lend_lists({"unit_id": ids, CHOSEN: numbers, **counted}) as lent:
             texts = {name: _filled(name) for name in members.values}
             told = lent.with_columns(nw.col("unit_id").cast(nw.String), **texts)
             joined = self.engine.materialise(units.frame.join(told, on="unit_id", how="left"))
         self.tables["units"] = Loaded(joined, units.file)
 
-    def _persons(self, firsts: Numbers, group: Numbers, ids: Numbers) -> Loaded | None:
-        """Return one person of each kind and class of units, which lives in such a unit.
-
-        `firsts` are the representatives of the groups, among the chosen, whose `ids` are given.
-        """
+    def _persons(self, chosen: Chosen, group: Numbers) -> Loaded | None:
+        """Return one person of each kind and class of units, which lives in such a unit."""
         classes = self._classes()
-        kinds, many = self.files.persons.kinds, int(classes.max()) + 1
-        people = self.tables["persons"]
+        people, many = self.tables["persons"], int(classes.max()) + 1
         if self.files.persons.many * many > MOST_PAIRS:
             return None
-        there = np.zeros(self.files.persons.many * many, dtype=bool)
-        there[kinds.astype(np.int64) * many + classes[firsts][group[self.files.home]]] = True
-        kind, lives = np.divmod(np.flatnonzero(there), many)
-        # Not of all the chosen: those beyond the first of a group may be of another class.
-        homes = ids[firsts[_firsts(classes[firsts])]]
+        there = np.zeros((self.files.persons.many, many), dtype=bool)
+        there[self.files.persons.kinds, classes[chosen.group][group[self.files.home]]] = True
+        kind, lives = np.nonzero(there)
+        homes = chosen.ids[firsts(classes)]
         pairs = self.engine.from_numpy({"_kind": kind, "_home": homes[lives]})
         told = people.frame.with_columns(_kind=nw.col("unit_id").cast(nw.Int64)).drop("unit_id")
         joined = pairs.join(told, on="_kind", how="inner")
         named = joined.with_columns(unit_id=nw.col("_home").cast(nw.String))
         return Loaded(self.engine.materialise(named.drop("_kind", "_home")), people.file)
 
-    def _classes(self) -> Places:
+    def _classes(self) -> Numbers:
         """Return numbers of the chosen units: alike where they agree on what persons look at."""
 
         def table(place: TableName) -> Frame:
@@ -190,13 +183,14 @@ class _Examiner:
         sight = Sight(self.schema, {place: t.columns for place, t in self.tables.items()})
         names = sorted(columns_above_persons(self.schema, sight))
         frame = Columns(self.schema, table).add("units", names)
-        rows = self.engine.rows(frame.select(CHOSEN, *names).sort(CHOSEN))
-        number: dict[tuple[object, ...], int] = {}
-        return np.array([number.setdefault(row[1:], len(number)) for row in rows], dtype=np.int32)
+        numbers = self.engine.to_numpy(self.engine.number_alike(frame, names, CHOSEN, "class"))
+        found = np.empty(len(numbers[CHOSEN]), dtype=np.int64)
+        found[numbers[CHOSEN]] = numbers["class"]
+        return found
 
     # -- all rows ----------------------------------------------------------------------------
 
-    def _all_rows(self, chosen: Numbers) -> dict[TableName, Loaded]:
+    def _all_rows(self, chosen: Chosen) -> dict[TableName, Loaded]:
         """Return the tables with every row: its id, and the columns of its kind."""
         files, units, people = self.files, self.tables["units"], self.tables["persons"]
         names = [n for n in model_columns(self.schema, "units", True) if n in units.columns]
@@ -206,19 +200,19 @@ class _Examiner:
             {"unit_id": files.units.keys, "_own": files.units.kinds, "_area": files.area}
         )
         for kind, columns, kinds in (
-            ("_own", own, files.units.kinds),
-            ("_area", area, files.area),
+            ("_own", own, files.units.kinds[chosen.unit]),
+            ("_area", area, chosen.area),
         ):
-            first = _firsts(kinds[chosen]).astype(np.int32)
+            first = firsts(kinds).astype(np.int32)
             listed = {kind: np.arange(len(first), dtype=np.int32), CHOSEN: first}
             told = self.engine.from_numpy(listed).join(units.frame, on=CHOSEN, how="left")
             known = self.engine.materialise(told.select(kind, *columns))
-            frame = frame.join(known, on=kind, how="left")
+            frame = frame.join(known, on=kind, how="inner")
         persons = self.engine.from_numpy(
             {"unit_id": files.persons.keys, "_kind": files.persons.kinds}
         )
         told = people.frame.with_columns(_kind=nw.col("unit_id").cast(nw.Int32)).drop("unit_id")
-        persons = persons.join(self.engine.materialise(told), on="_kind", how="left")
+        persons = persons.join(self.engine.materialise(told), on="_kind", how="inner")
         return {
             "geography": self.tables["geography"],
             "units": Loaded(frame.drop("_own", "_area"), units.file),
@@ -226,36 +220,6 @@ class _Examiner:
         }
 
 
-def _chosen(groups: Numbers, areas: Numbers, ids: Numbers) -> Numbers:
-    """Return the units to look at: one of each group, one of each area, and the ends of the ids.
-
-    Of a number made of the id only the range is checked.
-    """
-    return np.unique(np.concatenate([groups, areas, [ids.argmin(), ids.argmax()]]))
-
-
 def _filled(name: str) -> nw.Expr:
     """Return a column of texts; an empty one is missing."""
     return nw.when(nw.col(name) != "").then(nw.col(name))
-
-
-def _firsts(numbers: Places) -> Numbers:
-    """Return the first place of each number; all from 0 to the largest stand somewhere."""
-    found = np.empty(int(numbers.max()) + 1, dtype=np.int64)
-    found[numbers[::-1]] = np.arange(len(numbers))[::-1]
-    return found
-
-
-def _alike(columns: list[Places]) -> tuple[Numbers, Numbers] | None:
-    """Return the group of each row, such that rows of one group are equal, and their firsts.
-
-    None if two different rows have one hash.
-    """
-    code = np.zeros(len(columns[0]), dtype=np.uint64)
-    for column in columns:
-        code = (code ^ column.astype(np.uint64)) * FACTOR
-        code ^= code >> np.uint64(32)
-    _, first, group = np.unique(code, return_index=True, return_inverse=True)
-    if any((column != column[first][group]).any() for column in columns):
-        return None
-    return group, first

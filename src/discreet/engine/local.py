@@ -226,6 +226,12 @@ class Engine:
         numbered = relation.project(f"*, row_number() over () as {quoted(name)}")
         return self.materialise(self._frame(numbered))
 
+    def number_alike(self, frame: Frame, columns: Sequence[str], key: str, name: str) -> Frame:
+        """Return `key` and a number from 0 on, the same where all `columns` are the same."""
+        order = f"over (order by {_order(columns)})" if columns else "over ()"
+        number = f"dense_rank() {order} - 1" if columns else "0"
+        return self.project(frame, {key: quoted(key), name: number})
+
     def distinct(self, frame: Frame) -> Frame:
         """Return each different row once.
 
