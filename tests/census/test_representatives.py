@@ -137,22 +137,35 @@ def test_a_comparison_that_leaves_something_out_misses_a_fault(
 
         monkeypatch.setattr(representatives, "choose", short)
     elif plant == "members":
-        monkeypatch.setattr(representatives, "alike", lambda columns: alike(columns[:2]))
+        monkeypatch.setattr(representatives, "alike", lambda kinds, of: alike(kinds, of[:1]))
     else:
-        monkeypatch.setattr(representatives, "alike", lambda c: alike([c[0], *c[2:]]))
+        monkeypatch.setattr(representatives, "alike", lambda kinds, of: alike(kinds, of[1:]))
     assert quick(engine, folder) is not None
 
 
 def test_rows_of_one_hash_that_differ_are_not_taken_for_alike(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    columns = [np.array([1, 2, 1], dtype=np.int32), np.array([5, 5, 5], dtype=np.int32)]
-    found = alike(columns)
+    kinds = np.zeros(5, dtype=np.int32)
+    columns = [np.array([0, 1, 2, 1, 0], dtype=np.int32)]
+    found = alike(kinds, columns)
     assert found is not None
-    assert found[0][0] == found[0][2] != found[0][1]
+    assert found[0].tolist() == [0, *(1 + np.unique(found[0][1:4], return_inverse=True)[1]), 0]
+    assert sorted(found[1].tolist()) == [0, 1, 2]
     monkeypatch.setattr(grouping, "FACTOR", np.uint64(0))
-    assert alike(columns) is None
-    assert alike(columns[1:]) is not None
+    assert alike(kinds, columns) is None
+    assert alike(kinds, [np.ones(5, dtype=np.int32)]) is not None
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=30))
+def test_groups_are_those_of_equal_rows(rows: list[tuple[int, int, int]]) -> None:
+    columns = [np.array(column, dtype=np.int32) for column in zip(*rows, strict=True)]
+    kinds = np.unique(columns[0], return_inverse=True)[1].astype(np.int32)
+    found = alike(kinds, columns[1:])
+    assert found is not None
+    group, first = found
+    assert len({*group.tolist()}) == len(first) == len({*rows})
+    assert all(rows[first[number]] == row for number, row in zip(group, rows, strict=True))
 
 
 @given(st.data())
@@ -164,7 +177,8 @@ def test_every_group_and_area_and_both_ends_of_the_ids_are_chosen(data: st.DataO
     area = np.array([*range(len(classes)), *units], dtype=np.int32)
     own = np.array([data.draw(st.integers(0, 1)) for _ in area], dtype=np.int32)
     ids = np.array(data.draw(st.permutations(range(10, 10 + len(area)))))
-    grouped = alike([own, classes[area]])
+    own = np.unique(own, return_inverse=True)[1].astype(np.int32)
+    grouped = alike(own, [classes[area]])
     assert grouped is not None
     group, first = grouped
     chosen = choose(first, classes[area[first]], classes, ids)
@@ -184,8 +198,8 @@ def test_counts_are_those_of_a_plain_count(most: int) -> None:
     home = np.repeat(np.arange(7), [most, 0, 1, most, 2, 1, 1]).astype(np.int32)
     kinds = random.integers(0, 9, home.size).astype(np.int32)
     flags = [random.integers(0, 2, 9).astype(np.int32) for _ in range(13)]
-    nothing = Plain("", (), np.arange(7), np.zeros(7, dtype=np.int32), {})
-    persons = Plain("", (), home.astype(np.int64), kinds, {})
+    nothing = Plain("", (), "id", np.arange(7), np.zeros(7, dtype=np.int32), {})
+    persons = Plain("", (), "id", home.astype(np.int64), kinds, {})
     files = LinkedFiles("id", nothing, nothing, persons, home[:7], home)
     for flag, found in zip(flags, _sums(flags, files), strict=True):
         assert found.tolist() == [int(flag[kinds[home == unit]].sum()) for unit in range(7)]

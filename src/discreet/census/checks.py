@@ -33,6 +33,9 @@ class Check:
     columns: tuple[str, ...] = ()
     title: str = ""
     severity: Literal["error", "warn"] = "error"
+    #: Whether rows have to be marked before they are counted: those that are compared with
+    #: others, or that may be judged without a look at them.
+    mark_first: bool = False
 
     @property
     def says(self) -> str:
@@ -166,8 +169,8 @@ def rule_checks(
             left_out[rule.id] = lack
             continue
         broken = condition.to_expression(rule.if_) & ~condition.to_expression(rule.then)
-        columns = tuple(sorted(looked_at))
-        checks.append(Check(rule.id, broken, columns, rule.title, rule.severity))
+        columns, blind = tuple(sorted(looked_at)), not (looked_at or rule.if_)
+        checks.append(Check(rule.id, broken, columns, rule.title, rule.severity, blind))
     return checks, left_out
 
 
@@ -207,15 +210,15 @@ def unit_columns_for_persons(schema: Schema, sight: Sight) -> set[str]:
     return {name for name in above if schema.home(name, "persons") == "units"}
 
 
-def nesting_checks(schema: Schema) -> Iterator[Check]:
-    """Yield, per level, the check that an area lies in one area of the level above."""
-    for above, level in zip(schema.levels, schema.levels[1:], strict=False):
-        parent = nw.col(above)
-        differs = parent.min().over(level) != parent.max().over(level)
-        yield Check("nesting", (differs & ~nw.col(level).is_null()).fill_null(False), (level,))
+def nesting_check(above: str, level: str) -> Check:
+    """Return the check that an area lies in one area of the level above."""
+    parent = nw.col(above)
+    differs = parent.min().over(level) != parent.max().over(level)
+    apart = (differs & ~nw.col(level).is_null()).fill_null(False)
+    return Check("nesting", apart, (level,), mark_first=True)
 
 
 def unique_check(name: str, severity: Literal["error", "warn"] = "error") -> Check:
     """Return the check that no value of a column stands in two rows."""
     repeated = (nw.col(name).count().over(name) > 1) & ~nw.col(name).is_null()
-    return Check("unique", repeated.fill_null(False), (name,), severity=severity)
+    return Check("unique", repeated.fill_null(False), (name,), severity=severity, mark_first=True)

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import functools
 import io
+import itertools
 import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from discreet.census.checks import (
     Sight,
     anchored,
     columns_looked_at,
-    nesting_checks,
+    nesting_check,
     rule_checks,
     unique_check,
     unit_columns_for_persons,
@@ -113,7 +114,7 @@ class Examination:
         if place == "geography":
             if set(self.schema.levels) <= present:
                 yield from self._once(place, block)
-                yield from nesting_checks(self.schema)
+                yield from self._nested()
             return
         if self._located(place):
             yield Check("block", _dangling(block), (block,))
@@ -142,6 +143,16 @@ class Examination:
             yield unique_check(name, severity)
         else:
             self.single.add((place, name))
+
+    def _nested(self) -> Iterator[Check]:
+        """Yield the check that areas nest, for levels where a count shows that some do not."""
+        table, levels = self.tables["geography"], self.schema.levels
+        for above, level in itertools.pairwise(levels):
+            pairs = self.engine.distinct(table.frame.select(above, level))
+            with reading(table.file):
+                apart = self.engine.repeated(pairs, level)
+            if apart:
+                yield nesting_check(above, level)
 
     def _located(self, place: TableName) -> bool:
         """Say whether rows of a table name an area that the geography could know."""
@@ -183,11 +194,15 @@ class Examination:
         if not checks:
             return []
         flags = {f"c{i}": check.violated for i, check in enumerate(checks)}
-        marked = frame.with_columns(**flags)
-        totals = marked.select(*(nw.col(flag).cast(nw.Int64).sum() for flag in flags))
+        # Counted as they are made: to mark all rows first takes far longer to plan.
+        apart = {f"c{i}": check.violated for i, check in enumerate(checks) if check.mark_first}
+        marks = flags | {name: nw.col(name) for name in apart}
+        counted = frame.with_columns(**apart) if apart else frame
+        totals = counted.select(**{name: mark.cast(nw.Int64).sum() for name, mark in marks.items()})
         with reading(file):
             counts = self.engine.rows(totals)[0]
             failed = {i: int(count) for i, count in enumerate(counts) if count}
+            marked = frame.with_columns(**flags) if failed else frame
             return self._at_fault(place, file, marked, checks, failed) if failed else []
 
     def _at_fault(

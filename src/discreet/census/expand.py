@@ -46,7 +46,9 @@ def expand(
     for name, flag in plan.flags.items():
         first = place <= nw.col(numbers[flag.column])
         columns[name] = nw.when(first).then(nw.lit(flag.first)).otherwise(nw.lit(flag.rest))
-    checks = [Check("type", _number(text(name)).is_null(), (name,)) for name in names]
+    checks = [
+        Check("type", _number(text(name)).is_null(), (name,), mark_first=True) for name in names
+    ]
     return persons, checks, columns
 
 

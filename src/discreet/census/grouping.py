@@ -13,19 +13,28 @@ from discreet.census.linked import Numbers, Places
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
-def alike(columns: Sequence[Places]) -> tuple[Numbers, Numbers] | None:
+def alike(kinds: Places, columns: Sequence[Places]) -> tuple[Numbers, Numbers] | None:
     """Return the group of each row, such that rows of one group are equal, and their firsts.
 
-    None if two different rows have one hash.
+    Most rows of a kind are equal to its first; only the others are sorted, by a hash. None if
+    two different rows have one hash.
     """
-    code = np.zeros(len(columns[0]), dtype=np.uint64)
+    first, group = firsts(kinds), kinds.astype(np.int64)
+    apart = np.zeros(len(kinds), dtype=bool)
     for column in columns:
-        code = (code ^ column.astype(np.uint64)) * FACTOR
+        apart |= column != column[first][kinds]
+    others = np.flatnonzero(apart)
+    code = np.zeros(len(others), dtype=np.uint64)
+    for column in (kinds, *columns):
+        code = (code ^ column[others].astype(np.uint64)) * FACTOR
         code ^= code >> np.uint64(32)
-    _, first, group = np.unique(code, return_index=True, return_inverse=True)
-    if any((column != column[first][group]).any() for column in columns):
-        return None
-    return group, first
+    _, start, number = np.unique(code, return_index=True, return_inverse=True)
+    group[others] = len(first) + number
+    first = np.concatenate([first, others[start]])
+    same = all(
+        (column[others] == column[first[group[others]]]).all() for column in (kinds, *columns)
+    )
+    return (group, first) if same else None
 
 
 def firsts(numbers: Places | Numbers) -> Numbers:

@@ -166,7 +166,8 @@ class Mapper:
         if not self._pairs_up(other, keyed, own):
             once = once.unique(subset=["_key"], keep="first", order_by=[ROW])
             repeated = nw.col("_key").count().over("_key") != 1
-            check = Check("lookup", repeated | nw.col("_known").is_null(), (on,))
+            lost = repeated | nw.col("_known").is_null()
+            check = Check("lookup", lost, (on,), mark_first=True)
             known = self.engine.distinct(own).with_columns(_known=nw.lit(True))
             marked = keyed.join(known, on="_key", how="left")
             self.raw_checks.append(RawCheck(table, other, marked, [check]))

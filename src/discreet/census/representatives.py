@@ -97,7 +97,7 @@ class _Examiner:
         members = count_members(self.engine, self.schema, people.frame, wanted, files)
         areas = self.sides.classes(self._above())
         area = areas[files.area]
-        grouped = alike([files.units.kinds, area, *members.numbers.values()])
+        grouped = alike(files.units.kinds, [area, *members.numbers.values()])
         if grouped is None or self.sides.of_id & self.looked_at:
             return None
         group, first = grouped
@@ -129,18 +129,15 @@ class _Examiner:
 
     def _give(self, place: TableName, file: Plain, kinds: Places | Numbers, keys: Numbers) -> None:
         """Let rows of these kinds, with these ids, stand for a file."""
-        key, numbers = self.files.key, np.arange(1, len(kinds) + 1)
-        texts = {name: column.part(kinds) for name, column in file.columns.items()}
-        with self.engine.lend_lists({ROW: numbers, key: keys, **texts}) as lent:
-            values = {n: _filled(n) for n in texts} | {key: nw.col(key).cast(nw.String)}
-            frame = lent.select(ROW, **{name: values[name] for name in file.names})
-            self.sources.give(place, Loaded(self.engine.materialise(frame), file.name))
+        self.sources.give(place, Loaded(self.engine.from_plain(file, kinds, keys, ROW), file.name))
 
-    def _map_given(self, place: TableName) -> Loaded:
+    def _map_given(self, place: TableName, told: Frame | None = None) -> Loaded:
+        """Map the rows that stand for a file, and add what is told of them by their number."""
         made = Mapper(self.engine, self.sources, self.layout, self.schema, place).run()
         self.mapped.append(made)
-        frame = self.engine.materialise(made.table.frame)
-        self.tables[place] = Loaded(frame, made.table.file)
+        frame = made.table.frame
+        frame = frame if told is None else frame.join(told, on=ROW, how="inner")
+        self.tables[place] = Loaded(self.engine.materialise(frame), made.table.file)
         return self.tables[place]
 
     def _choose(self, chosen: Chosen, members: Members) -> None:
@@ -149,14 +146,11 @@ class _Examiner:
         self._give("geography", files.geography, chosen.area, ids)
         self._give("units", files.units, files.units.kinds[chosen.unit], ids)
         self._map_given("geography")
-        units = self._map_given("units")
-        counted = members.of(chosen.unit)
-        numbers = np.arange(len(ids), dtype=np.int32)
-        with self.engine.lend_lists({"unit_id": ids, CHOSEN: numbers, **counted}) as lent:
+        numbers = np.arange(len(ids))
+        counted = {ROW: numbers + 1, CHOSEN: numbers, **members.of(chosen.unit)}
+        with self.engine.lend_lists(counted) as lent:
             texts = {name: _filled(name) for name in members.values}
-            told = lent.with_columns(nw.col("unit_id").cast(nw.String), **texts)
-            joined = self.engine.materialise(units.frame.join(told, on="unit_id", how="left"))
-        self.tables["units"] = Loaded(joined, units.file)
+            self._map_given("units", lent.with_columns(**texts) if texts else lent)
 
     def _persons(self, chosen: Chosen, group: Numbers) -> Loaded | None:
         """Return one person of each kind and class of units, which lives in such a unit."""
@@ -203,16 +197,18 @@ class _Examiner:
             ("_own", own, files.units.kinds[chosen.unit]),
             ("_area", area, chosen.area),
         ):
-            first = firsts(kinds).astype(np.int32)
-            listed = {kind: np.arange(len(first), dtype=np.int32), CHOSEN: first}
-            told = self.engine.from_numpy(listed).join(units.frame, on=CHOSEN, how="left")
-            known = self.engine.materialise(told.select(kind, *columns))
-            frame = frame.join(known, on=kind, how="inner")
+            first = firsts(kinds)
+            listed = self.engine.from_numpy(
+                {kind: np.arange(len(first), dtype=np.int32), CHOSEN: first}
+            )
+            told = units.frame.select(CHOSEN, *columns)
+            known = listed.join(told, on=CHOSEN, how="inner")
+            frame = frame.join(known.drop(CHOSEN), on=kind, how="inner")
         persons = self.engine.from_numpy(
             {"unit_id": files.persons.keys, "_kind": files.persons.kinds}
         )
         told = people.frame.with_columns(_kind=nw.col("unit_id").cast(nw.Int32)).drop("unit_id")
-        persons = persons.join(self.engine.materialise(told), on="_kind", how="inner")
+        persons = persons.join(told, on="_kind", how="inner")
         return {
             "geography": self.tables["geography"],
             "units": Loaded(frame.drop("_own", "_area"), units.file),

@@ -64,7 +64,7 @@ class Sides:
         area, number = self.files.geography, dict[tuple[str, ...], int]()
         if not raw:
             return np.zeros(area.many, dtype=np.int32)
-        rows = zip(*(area.columns[column].listed() for column in raw), strict=True)
+        rows = zip(*(area.columns[name].listed() for name in raw), strict=True)
         return np.array([number.setdefault(row, len(number)) for row in rows], dtype=np.int32)
 
 

@@ -60,6 +60,13 @@ class Texts(NamedTuple):
         text = self.data[: ends[-1]].tobytes()
         return [text[begin:end].decode() for begin, end in itertools.pairwise(ends)]
 
+    def without_last(self) -> Texts:
+        """Return the texts without the last byte of each; none of them is empty."""
+        kept = np.ones(self.offsets[-1], dtype=bool)
+        kept[self.offsets[1:] - 1] = False
+        ends = self.offsets - np.arange(self.offsets.size, dtype=np.int32)
+        return Texts(ends.astype(np.int32), self.data[: self.offsets[-1]][kept])
+
     def part(self, which: npt.NDArray[np.integer]) -> Texts:
         """Return some of the texts, in the order given."""
         lengths = np.diff(self.offsets)

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from discreet.engine.delimited import csv_query, malformed
 from discreet.engine.lists import Column, Lent
 from discreet.engine.literals import quoted, text_literal
+from discreet.engine.plain import Plain
 from discreet.errors import DiscreetError, UnreadableFile
 from discreet.files import FORMAT_VERSION, atomic_file, private_folder
 
@@ -136,6 +137,15 @@ class Engine:
             self._connection.execute(f"create temp table {name} as select * from {name}_arrays")
             self._connection.unregister(f"{name}_arrays")
         return self._frame(self._connection.table(name))
+
+    def from_plain(self, file: Plain, kinds: Array, keys: Array, row: str) -> Frame:
+        """Return rows of these kinds and keys as `read_csv` would return them from a file."""
+        texts = {name: column.part(kinds) for name, column in file.columns.items()}
+        columns = {name: f"nullif({quoted(name)}, '')" for name in file.names}
+        columns |= {file.key: f"{quoted(file.key)}::varchar", row: quoted(row)}
+        numbers = {file.key: keys, row: np.arange(1, len(kinds) + 1)}
+        with self.lend_lists({**texts, **numbers}) as lent:
+            return self.materialise(self.project(lent, columns))
 
     @contextlib.contextmanager
     def lend(self, columns: Mapping[str, Array]) -> Iterator[Frame]:

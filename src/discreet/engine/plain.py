@@ -25,12 +25,14 @@ MOST_BYTES = 1 << 30
 class Plain:
     """A file in which rows differ by a key and are otherwise of a few kinds.
 
-    Row i has key `keys[i]`, and in every other column the text that `columns` has in place
-    `kinds[i]`. Texts may be empty. `names` are those of all columns, in the order of the file.
+    Row i has the key `keys[i]`, and in every other column the text in place `kinds[i]` of
+    `columns`, which may be empty.
     """
 
     name: str
+    #: All columns in the order of the file, and the one that holds the key.
     names: tuple[str, ...]
+    key: str
     keys: NDArray[np.int64]
     kinds: NDArray[np.int32]
     columns: dict[str, Texts]
@@ -58,7 +60,7 @@ def read_plain(path: Path, key: str) -> Plain | None:
     if key not in names or len(names) < 2 or first != separator.join(names).encode():
         return None
     # Numba is loaded only where a file is read: it takes a while.
-    from discreet.engine.scan import column, scan
+    from discreet.engine.scan import scan
 
     begin, mark, place = len(first) + 1, ord(separator), names.index(key)
     # A row has a digit at least, and a byte after each field; memory not written is not taken.
@@ -67,9 +69,11 @@ def read_plain(path: Path, key: str) -> Plain | None:
     rows, texts, begins = scan(data, begin, (mark, len(names), place), keys, kinds)
     if rows < 1:
         return None
+    # Fields end to end, each with its separator: a column is every so many of them.
+    fields, of_column = Texts(begins, texts), np.arange(0, begins.size - 1, len(names))
     columns = {
-        name: Texts(*column(texts, begins, mark, at))
+        name: fields.part(of_column + at).without_last()
         for at, name in enumerate(names)
         if at != place
     }
-    return Plain(path.name, tuple(names), keys[:rows], kinds[:rows], columns)
+    return Plain(path.name, tuple(names), key, keys[:rows], kinds[:rows], columns)

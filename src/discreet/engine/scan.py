@@ -37,11 +37,13 @@ def scan(
     """Fill the key and the kind of every row; return the number of rows, and the kinds.
 
     `form` is the separator, the number of columns and the place of the key. A kind is its row
-    without the key, so that the key's field is empty; they are returned end to end, with where
-    each begins. The number of rows is -1 for text that is not plain: quotes, bytes that are
-    not printed ASCII, a row with more or fewer fields, a key that is not a whole number written
-    as usual; and once more than half of many rows are of a kind of their own.
+    without the key, so that the key's field is empty, and with a separator at its end; they are
+    returned end to end, with where each field begins. The number of rows is -1 for text that is
+    not plain: quotes, bytes that are not printed ASCII, a row with more or fewer fields, a key
+    that is not a whole number written as usual; and once more than half of many rows are of a
+    kind of their own.
     """
+    separator, columns, _ = form
     texts, begins = np.empty(1 << 16, dtype=np.uint8), np.zeros((1 << 12) + 1, dtype=np.int32)
     hashes, slots = np.empty(1 << 12, dtype=np.uint64), np.full(1 << 13, -1, dtype=np.int32)
     many, row = 0, 0
@@ -52,7 +54,7 @@ def scan(
         slot = _home(code, slots.size)
         while slots[slot] >= 0:
             kind = slots[slot]
-            mine = texts[begins[kind] : begins[kind + 1]]
+            mine = texts[begins[kind] : begins[kind + 1] - 1]
             if hashes[kind] == code and _alike(data, at, key, after, end, mine):
                 break
             slot = (slot + 1) & (slots.size - 1)
@@ -60,11 +62,12 @@ def scan(
         if kind < 0:
             kind, used, size = many, begins[many], key - at + end - after
             many += 1
-            while texts.size < used + size:
+            while texts.size <= used + size:
                 texts = np.concatenate((texts, np.empty_like(texts)))
             texts[used : used + key - at] = data[at:key]
             texts[used + key - at : used + size] = data[after:end]
-            begins[many], hashes[kind], slots[slot] = used + size, code, kind
+            texts[used + size] = separator
+            begins[many], hashes[kind], slots[slot] = used + size + 1, code, kind
             if many == hashes.size:
                 begins = np.concatenate((begins, np.empty(many, dtype=np.int32)))
                 hashes = np.concatenate((hashes, np.empty_like(hashes)))
@@ -72,7 +75,19 @@ def scan(
         keys[row], kinds[row] = value, kind
         row += 1
         at = end + 1
-    return row, texts, begins[: many + 1]
+    return row, texts[: begins[many]], _fields(texts, begins[many], separator, columns * many)
+
+
+@compiled_within
+def _fields(texts: Bytes, used: int, separator: int, many: int) -> Offsets:
+    """Return where fields begin that end in a separator, and where the last one has ended."""
+    fields = np.zeros(many + 1, dtype=np.int32)
+    field = 0
+    for at in range(used):
+        if texts[at] == separator:
+            field += 1
+            fields[field] = at + 1
+    return fields
 
 
 @compiled_within
@@ -138,21 +153,3 @@ def _slots(hashes: Hashes, many: int) -> Offsets:
             slot = (slot + 1) & (slots.size - 1)
         slots[slot] = kind
     return slots
-
-
-@compiled
-def column(texts: Bytes, begins: Offsets, separator: int, place: int) -> tuple[Offsets, Bytes]:
-    """Return the field of one column of every kind, end to end, and where each begins."""
-    offsets = np.zeros(begins.size, dtype=np.int32)
-    field = np.empty(max(begins[-1], 1), dtype=np.uint8)
-    used = 0
-    for kind in range(begins.size - 1):
-        passed = 0
-        for at in range(begins[kind], begins[kind + 1]):
-            if texts[at] == separator:
-                passed += 1
-            elif passed == place:
-                field[used] = texts[at]
-                used += 1
-        offsets[kind + 1] = used
-    return offsets, field[: max(used, 1)]
