@@ -256,6 +256,23 @@ def test_the_parts_of_an_average_add_up() -> None:
     np.testing.assert_allclose(found.denominator[:, :1] + 0 * found.value, found.denominator, 1e-6)
 
 
+@pytest.mark.parametrize(
+    ("persons", "sigma", "houses", "tau"),
+    [
+        ((84, -566), (41, 41), 91, 41),  # at the end of a line, then falling more and more slowly
+        ((-388, 159), (41, 41), -193, 41),
+        ((39, -7), (105, 4), 151, 23),  # steep on one side of the kink, shallow on the other
+        ((-298, 1), (125, 1.1), -13, 2),  # steep where the search begins, shallow at the peak
+        ((-10, 49), (2.4, 7), -690, 517),  # most of the law in a small part of its window
+    ],
+)
+def test_the_parts_of_an_average_add_up_for_laws_of_odd_shape(persons, sigma, houses, tau) -> None:
+    found = averages_by_age([persons], [np.square(sigma)], [houses], [tau**2], 1, 10)
+    for part in (found.value, found.numerator):
+        np.testing.assert_allclose(part[:, 0], part[:, 1:].sum(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(found.denominator[:, :1] + 0 * found.value, found.denominator, 1e-5)
+
+
 def test_with_hardly_any_noise_averages_are_those_of_the_counts() -> None:
     found = averages_by_age([[6e6, 1.9e7]], 1.0, [1e7], 1.0, 1, 10)
     np.testing.assert_allclose(found.value[0], [2.5, 0.6, 1.9], rtol=1e-6)

@@ -57,7 +57,7 @@ def write_release(
         estimated = _estimates(pool, released, settings) if settings.noise == "gaussian" else ()
         for table, columns in released.items():
             _write(out / "tables" / table, engine, published_columns(table, columns, distribution))
-        _write_text(out / "codebook.csv", sdhc.codebook(released, settings.states))
+        _write_codebook(out / "codebook.csv", sdhc.codebook(released, settings.states))
         for tables in estimated:
             for table, columns in tables.items():
                 _write(out / "estimates" / table, engine, columns)
@@ -99,11 +99,23 @@ def _write(path: Path, engine: Engine, columns: Columns) -> None:
     """Write one table twice, as Parquet and as text with bars between the columns."""
     with engine.lend(columns) as frame:
         engine.write_parquet(frame, path.with_suffix(".parquet"))
-    _write_text(path.with_suffix(".csv"), columns)
+    # Codes and numbers: none needs quotes, so that columns can be made into text one by one.
+    rows = zip(*(_told(column.tolist()) for column in columns.values()), strict=True)
+    lines = ["|".join(columns), *map("|".join, rows), ""]
+    write_text(path.with_suffix(".csv"), "\n".join(lines))
 
 
-def _write_text(path: Path, columns: Columns) -> None:
-    """Write columns as text with bars between them."""
+def _told(values: list[Any]) -> Iterator[str]:
+    """Return values as text; where there are few different ones, each is told once."""
+    few = set(values)
+    # Not where 0 occurs: it equals -0.0, which is told differently.
+    if len(few) > len(values) // 8 or 0.0 in few:
+        return map(str, values)
+    return map({value: str(value) for value in few}.__getitem__, values)
+
+
+def _write_codebook(path: Path, columns: Columns) -> None:
+    """Write columns of any text with bars between them."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter="|", lineterminator="\n")
     writer.writerow(columns)

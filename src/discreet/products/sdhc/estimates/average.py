@@ -1,9 +1,8 @@
 """The posterior law of one average: its mean, quantiles, numerator and denominator.
 
-The law has one peak (see `lines`; marginals keep that, by Borell 1975). The part of it that
-matters is found by golden section and cut into panels; a panel is halved until a polynomial
-describes the law on it to about 1e-6 of its mass, and the integral of the polynomials gives
-the quantiles. Only what floats cannot tell is left out: less than 1e-9 of the mass.
+The part of the law that matters (see `windows`) is cut into panels at its peak; a panel is
+halved until a polynomial describes the law on it to about 1e-6 of its mass, and the integral of
+the polynomials gives the quantiles. Of the mass less than about 1e-7 is left out.
 """
 
 from __future__ import annotations
@@ -14,21 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.compiled import compiled, compiled_within
-from discreet.products.sdhc.estimates.lines import (
-    DEPTH,
-    Line,
-    Vector,
-    angle_of,
-    integral,
-    line,
-    point,
-    weight,
-)
+from discreet.products.sdhc.estimates.lines import LONGER, Line, angle_of, line, point, weight
 from discreet.products.sdhc.estimates.normal import Floats
+from discreet.products.sdhc.estimates.windows import ALL, FIRST, Problem, given, window
 
 #: The rule across averages; and the polynomials of Legendre at its nodes, so that
 #: `SERIES @ values` are the coefficients of a function.
-ACROSS, ACROSS_WEIGHTS = np.polynomial.legendre.leggauss(20)
+ACROSS, ACROSS_WEIGHTS = np.polynomial.legendre.leggauss(24)
 _DEGREES = np.arange(ACROSS.size)
 SERIES = np.ascontiguousarray(
     (_DEGREES[:, None] + 0.5)
@@ -36,21 +27,9 @@ SERIES = np.ascontiguousarray(
     * ACROSS_WEIGHTS
 )
 
-#: A panel is halved while its last coefficients are above this part of the whole mass.
-SMALL, PANELS = 1e-6, 24
-
-#: The golden section, and how near to the peak in log weight a search for it may stop.
-GOLDEN, NEAR = 0.6180339887498949, 3.0
-
-#: Averages are not told apart more finely than this.
-TINY = 1e-12
-
-#: Noisy counts in units of their noise (households first), the noise, and the two limits.
-Problem = tuple[Vector, Vector, float, float]
-
-#: Which average: of all persons, where two kinds of them are counted; of the first kind; of
-#: persons that are counted as one.
-ALL, FIRST, ONLY = 0, 1, 2
+#: A panel is halved while its last coefficients are above this part of the whole mass. With
+#: as many nodes as here, half a normal curve need not be.
+SMALL, PANELS = 1e-6, 40
 
 
 @compiled
@@ -76,45 +55,25 @@ def laws(
     return out
 
 
-@compiled_within
-def _given(kind: int, ratio: float, problem: Problem, coarse: bool) -> tuple[float, float]:
-    """Return the log weight of an average, and the mean of d given it.
-
-    Of all persons: the line runs through the part of the first kind. Of the first kind: it
-    runs through the other.
-    """
-    z, s, m, kappa = problem
-    if kind == ONLY:
-        log, d, _ = weight((1.0 / s[0], ratio / s[1], 0.0), z, 1)
-        return log, d
-    if kind == ALL:
-        along = line((1.0 / s[0], 0.0, ratio / s[2]), (0.0, 1.0 / s[1], -1.0 / s[2]))
-        least, end = 0.0, ratio
-    else:
-        along = line((1.0 / s[0], ratio / s[1], 0.0), (0.0, 0.0, 1.0 / s[2]))
-        least = max(m - ratio, 0.0)
-        # Rounding may carry the average to the limit itself, where the line would be empty.
-        end = max(kappa - ratio, least + TINY)
-    return integral(along, z, 2, least, end, coarse)
-
-
 @compiled
 def average(kind: int, problem: Problem, low: float, tail: float, out: Floats) -> None:
     """Write mean, quantiles, mean numerator and denominator of an average of at least `low`."""
     z, s, m, kappa = problem
     unit = math.hypot(s[1], s[2]) if kind == ALL else s[1]
     along = line((1.0 / s[0], 0.0, 0.0), (0.0, 1.0 / unit, 0.0))
-    first, at, last = _window(kind, along, angle_of(along, low), angle_of(along, kappa), problem)
-    # The law of one kind has a kink where its number alone reaches the least.
-    kink = min(max(angle_of(along, m), first), last) if kind == FIRST else first
+    persons = (z[1] * s[1] + z[2] * s[2]) / unit if kind == ALL else z[1]
+    whole = (angle_of(along, low), angle_of(along, kappa))
     ends, nodes = np.empty((PANELS, 2)), np.zeros((3, PANELS, ACROSS.size))
-    many = 0
-    start = first
-    for end in (min(at, kink), max(at, kink), last):
-        if start < end:
-            ends[many, 0], ends[many, 1] = start, end
-            many += 1
-        start = end
+    first, at, last, near = window(kind, along, (z[0], persons, 0.0), whole, problem)
+    ends[0, 0], ends[0, 1] = first, last
+    many = _cut(ends, nodes, 1 if first < last else 0, at)
+    if kind == FIRST:  # whose law has a kink where its number alone reaches the least
+        many = _cut(ends, nodes, many, angle_of(along, m))
+    for side in range(2):  # where it falls more and more slowly, longer and longer panels
+        far, end = max(LONGER * near[side], 1e-15), (at - first, last - at)[side]
+        while far * LONGER < end and many < PANELS // 2:
+            many = _cut(ends, nodes, many, at + far if side else at - far)
+            far *= LONGER
     fresh, news = 0, many  # the panels from `fresh` on, so many, are not filled yet
     while news > 0:
         for panel in range(fresh, fresh + news):
@@ -122,8 +81,7 @@ def average(kind: int, problem: Problem, low: float, tail: float, out: Floats) -
         fresh = _unresolved(ends, nodes[0], many) if many < PANELS else -1
         news = 0
         if fresh >= 0:
-            _halve(ends, nodes, fresh, many)
-            many, news = many + 1, 2
+            many, news = _cut(ends, nodes, many, 0.5 * (ends[fresh, 0] + ends[fresh, 1])), 2
     top = -math.inf
     for panel in range(many):
         for k in range(ACROSS.size):
@@ -139,15 +97,18 @@ def average(kind: int, problem: Problem, low: float, tail: float, out: Floats) -
 
 
 @compiled_within
-def _halve(ends: Floats, nodes: Floats, panel: int, many: int) -> None:
-    """Cut a panel in two and move those after it, so that they stay in order."""
-    for k in range(many, panel, -1):
-        ends[k, 0], ends[k, 1] = ends[k - 1, 0], ends[k - 1, 1]
-        for row in range(3):
-            for i in range(ACROSS.size):
-                nodes[row, k, i] = nodes[row, k - 1, i]
-    middle = 0.5 * (ends[panel, 0] + ends[panel, 1])
-    ends[panel, 1] = ends[panel + 1, 0] = middle
+def _cut(ends: Floats, nodes: Floats, many: int, at: float) -> int:
+    """Cut the panel that holds an angle there, if any; panels stay in order. Return how many."""
+    for panel in range(many):
+        if ends[panel, 0] < at < ends[panel, 1]:
+            for k in range(many, panel, -1):
+                ends[k, 0], ends[k, 1] = ends[k - 1, 0], ends[k - 1, 1]
+                for row in range(3):
+                    for i in range(ACROSS.size):
+                        nodes[row, k, i] = nodes[row, k - 1, i]
+            ends[panel, 1] = ends[panel + 1, 0] = at
+            return many + 1
+    return many
 
 
 @compiled_within
@@ -155,10 +116,9 @@ def _fill(kind: int, along: Line, ends: Floats, nodes: Floats, problem: Problem)
     """Write log weights, averages and means of d at the nodes of a panel."""
     half, middle = 0.5 * (ends[1] - ends[0]), 0.5 * (ends[1] + ends[0])
     for k in range(ACROSS.size):
-        angle = middle + half * ACROSS[k]
-        nodes[1, k] = point(along, angle)[0]
-        log, nodes[2, k] = _given(kind, nodes[1, k], problem, False)
-        nodes[0, k] = log - 2.0 * math.log(math.cos(angle))
+        nodes[1, k], _, speed = point(along, middle + half * ACROSS[k])
+        log, nodes[2, k] = given(kind, nodes[1, k], problem, False)
+        nodes[0, k] = log + math.log(speed)
 
 
 @compiled_within
@@ -169,78 +129,19 @@ def _unresolved(ends: Floats, logs: Floats, many: int) -> int:
         for k in range(ACROSS.size):
             top = max(top, logs[panel, k])
     total, worst, size = 0.0, -1, 0.0
+    last = np.empty(3)
     for panel in range(many):
         half = 0.5 * (ends[panel, 1] - ends[panel, 0])
-        for degree in range(ACROSS.size - 3, ACROSS.size):
-            last = 0.0
-            for k in range(ACROSS.size):
-                last += SERIES[degree, k] * math.exp(logs[panel, k] - top)
-            if half * abs(last) > size:
-                worst, size = panel, half * abs(last)
+        last[:] = 0.0
         for k in range(ACROSS.size):
-            total += half * ACROSS_WEIGHTS[k] * math.exp(logs[panel, k] - top)
+            value = half * math.exp(logs[panel, k] - top)
+            total += ACROSS_WEIGHTS[k] * value
+            for j in range(3):
+                last[j] += SERIES[ACROSS.size - 3 + j, k] * value
+        left = max(abs(last[0]), abs(last[1]), abs(last[2]))
+        if left > size:
+            worst, size = panel, left
     return worst if size > SMALL * total else -1
-
-
-@compiled_within
-def _log(kind: int, along: Line, angle: float, problem: Problem) -> float:
-    """Return the log weight of the average at an angle, roughly."""
-    return _given(kind, point(along, angle)[0], problem, True)[0]
-
-
-@compiled_within
-def _window(
-    kind: int, along: Line, low: float, high: float, problem: Problem
-) -> tuple[float, float, float]:
-    """Return the angles between which the law of an average matters, with one near its peak.
-
-    Golden section, which finds the peak of a law that has one, until all four points are
-    within `NEAR` of each other; from there outwards.
-    """
-    a, b, fa, fb, fc, fd = low, high, -math.inf, -math.inf, -math.inf, -math.inf
-    c, d = b - GOLDEN * (b - a), a + GOLDEN * (b - a)
-    left = True
-    for turn in range(92):
-        found = _log(kind, along, c if left else d, problem)
-        fc, fd = (found, fd) if left else (fc, found)
-        if turn == 0:
-            left = False
-        elif max(fc, fd) - min(fa, fb) < NEAR or not a < c < d < b:
-            break
-        elif fc > fd:
-            b, fb, d, fd = d, fd, c, fc
-            c, left = b - GOLDEN * (b - a), True
-        else:
-            a, fa, c, fc = c, fc, d, fd
-            d, left = a + GOLDEN * (b - a), False
-    at, top = (c, fc) if fc > fd else (d, fd)
-    reached = [low, high]
-    for side in range(2):
-        reached[side] = _edge(kind, along, at, top, b - a, reached[side], problem)
-    return reached[0], at, reached[1]
-
-
-@compiled_within
-def _edge(
-    kind: int, along: Line, at: float, top: float, width: float, end: float, problem: Problem
-) -> float:
-    """Return where the law of an average has fallen by `DEPTH` on the way to `end`."""
-    side = 1.0 if end > at else -1.0
-    inside, outside = 0.0, abs(end - at)
-    far = outside
-    for turn in range(150):
-        if _log(kind, along, end if turn == 0 else at + side * far, problem) < top - DEPTH:
-            outside = far
-        elif turn == 0:
-            return end
-        else:
-            inside = far
-        if outside - inside < 0.2 * outside:
-            break
-        far = max(2.0 * width, 2.0 * inside, 1e-15)
-        if far >= outside:
-            far = 0.5 * (inside + outside)
-    return end if outside == abs(end - at) else at + side * outside
 
 
 # -- from values of a law at nodes to its mean and quantiles --------------------------------------
@@ -282,18 +183,24 @@ def _reached(values: Floats, wanted: float) -> float:
     for degree in range(ACROSS.size):
         for k in range(ACROSS.size):
             series[degree] += SERIES[degree, k] * values[k]
-    low, high = -1.0, 1.0
-    for _ in range(50):
-        x = 0.5 * (low + high)
+    low, high, x = -1.0, 1.0, 0.0
+    for _ in range(60):
         # The integral of P_k is (P_{k+1} - P_{k-1}) / (2k + 1).
         before, here = 1.0, x
-        total = series[0] * (x + 1.0)
+        total, slope = series[0] * (x + 1.0), series[0]
         for k in range(1, series.size):
             after = ((2 * k + 1) * x * here - k * before) / (k + 1)
             total += series[k] * (after - before) / (2 * k + 1)
+            slope += series[k] * here
             before, here = here, after
         if total < wanted:
             low = x
         else:
             high = x
-    return 0.5 * (low + high)
+        # Newton's method, or halves where it would leave what is known.
+        trial = x + (wanted - total) / slope if slope > 0.0 else low
+        trial = trial if low < trial < high else 0.5 * (low + high)
+        if abs(trial - x) < 1e-14:
+            break
+        x = trial
+    return x

@@ -35,13 +35,26 @@ from discreet.products.sdhc.estimates.normal import (
 Vector = tuple[float, float, float]
 #: A line of directions: start, step, and where its foot is, in steps, with its unit of angle.
 Line = tuple[Vector, Vector, float, float]
+#: A peak of log p: its angle, log p there, the slope (of a peak at an end), and a width.
+Peak = tuple[float, float, float, float]
+#: A search for where log p has fallen: how far to look, how far the last look was and how deep
+#: it had fallen there, and how far it is not yet and is deep enough.
+Search = tuple[float, float, float, float, float]
 
 #: Nodes and weights of the rule on each side of a peak, and of the coarse one that finds windows.
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(14)
+#: Of half a normal curve the first tells the integral to 1e-8.
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 FEW_NODES, FEW_WEIGHTS = np.polynomial.legendre.leggauss(5)
 
-#: Weights below exp(-DEPTH) of the largest are left out: 1e-10.
-DEPTH = 23.0
+#: Weights below exp(-DEPTH) of the largest are left out: 4e-8 of them, less of the mass. A
+#: search for the place aims deeper and stops where the logarithm has fallen by DEPTH to DEEPER.
+DEPTH, AIM, DEEPER = 17.0, 19.0, 23.0
+
+#: A part of a law on which it falls more and more slowly is so many times as long as the last.
+LONGER = 2.0
+
+#: So many standard deviations above d = 1 the limit takes nothing away that floats could tell.
+CLEAR = 9.0
 
 
 @compiled
@@ -59,12 +72,11 @@ def weight(w: Vector, z: Vector, q: int) -> tuple[float, float, float]:
     x = z[1] * w[2] - z[2] * w[1]
     y = z[2] * w[0] - z[0] * w[2]
     c = z[0] * w[1] - z[1] * w[0]
-    log = math.log(s) - 0.5 * (x * x + y * y + c * c) / square
+    log = -0.5 * (x * x + y * y + c * c) / square
     a = (1.0 - mu) / s
     if a < FAR:
         # I_k = mu I_{k-1} + (k - 1) s^2 I_{k-2} + s phi(a): by parts, from d = 1 on.
-        edge = s * density(a)
-        i0 = upper_tail(a)
+        edge, i0 = (s * density(a), upper_tail(a)) if a > -CLEAR else (0.0, 1.0)
         i1 = mu * i0 + edge
         i2 = mu * i1 + s * s * i0 + edge
         i3 = mu * i2 + 2.0 * s * s * i1 + edge
@@ -82,8 +94,8 @@ def weight(w: Vector, z: Vector, q: int) -> tuple[float, float, float]:
         i3 = 1.0 + 3.0 * (t1 + t2) + t3
         i4 = 1.0 + 4.0 * (t1 + t3) + 6.0 * t2 + t4
     if q == 1:
-        return log + math.log(i1), i2 / i1, i3 / i1
-    return log + math.log(i2), i3 / i2, i4 / i2
+        return log + math.log(s * i1), i2 / i1, i3 / i1
+    return log + math.log(s * i2), i3 / i2, i4 / i2
 
 
 @compiled
@@ -98,11 +110,15 @@ def line(start: Vector, step: Vector) -> Line:
 
 
 @compiled
-def point(along: Line, angle: float) -> tuple[float, Vector]:
-    """Return the place on a line at an angle, in steps from its start, and as a direction."""
+def point(along: Line, angle: float) -> tuple[float, Vector, float]:
+    """Return the place on a line at an angle, its direction, and how fast the place moves there.
+
+    The place is told in steps from the start of the line.
+    """
     (a, b, c), (u, v, w), foot, unit = along
-    t = foot + unit * math.tan(angle)
-    return t, (a + t * u, b + t * v, c + t * w)
+    tangent = math.tan(angle)
+    t = foot + unit * tangent
+    return t, (a + t * u, b + t * v, c + t * w), unit * (1.0 + tangent * tangent)
 
 
 @compiled_within
@@ -114,73 +130,109 @@ def angle_of(along: Line, t: float) -> float:
 @compiled
 def look(along: Line, z: Vector, q: int, angle: float) -> tuple[float, float]:
     """Return log p at an angle, and its slope."""
-    _, w = point(along, angle)
+    _, w, speed = point(along, angle)
     log, d, square = weight(w, z, q)
-    slope = d * dot(z, along[1]) - square * dot(w, along[1])
-    return log, slope * along[3] / math.cos(angle) ** 2
+    return log, speed * (d * dot(z, along[1]) - square * dot(w, along[1]))
 
 
 @compiled
-def peak(along: Line, z: Vector, q: int, low: float, high: float) -> tuple[float, float, float]:
-    """Return an angle near the peak between two angles, log p there, and a width.
-
-    From where z points to, walk uphill, twice as far each time, until the slope turns or the
-    end is reached; then regula falsi (Illinois) until log p is known to about 0.1.
-    """
+def guess(along: Line, z: Vector, low: float, high: float) -> tuple[float, float]:
+    """Return the angle that z points to, as far as it is allowed, and the width of p there."""
     start, step, foot, _ = along
     (a, b, c), (u, v, w) = start, step
     base = (a + foot * u, b + foot * v, c + foot * w)
     right, up = dot(z, step) / math.sqrt(dot(step, step)), dot(z, base) / math.sqrt(dot(base, base))
-    width = min(high - low, 1.0 / max(math.hypot(right, up), 1e-300))
-    at = before = trial = min(max(math.atan2(right, up), low), high)
-    log = slope = slope_before = 0.0
-    stride, turned = width, False
-    for turn in range(150):
-        log, new = look(along, z, q, trial)
-        if turned and new * slope > 0.0:
-            slope_before *= 0.5
-        elif turn > 0:
-            before, slope_before = at, slope
-        at, slope = trial, new
-        turned = turned or slope * slope_before < 0.0
-        if turned:
-            if abs(slope) * abs(at - before) < 0.1:
-                break
-            trial = at - slope * (at - before) / (slope - slope_before)
-            if not min(at, before) < trial < max(at, before):
-                trial = 0.5 * (at + before)
-        else:
-            trial = min(at + stride, high) if slope > 0.0 else max(at - stride, low)
-            stride *= 2.0
-            if slope == 0.0 or trial == at:
-                break
-    return at, log, width
+    width = max(min(high - low, 1.0 / max(math.hypot(right, up), 1e-100)), 1e-100)
+    return min(max(math.atan2(right, up), low), high), width
 
 
 @compiled
-def edge(along: Line, z: Vector, q: int, at: float, top: float, width: float, end: float) -> float:
-    """Return where log p has fallen by `DEPTH` on the way to `end`.
+def peak(along: Line, z: Vector, q: int, low: float, high: float) -> Peak:
+    """Return the peak between two angles, so that log p is known to about 0.1.
 
-    After `end` itself: outwards, twice as far each time, then back by halves to within a tenth.
+    Newton's method from where z points to, with the curvature between the last two places. A
+    step is at first no longer than the width, then twice as long each time, and never leaves
+    what is known to hold the peak. The top of the last parabola need not be looked at.
     """
-    side = 1.0 if end > at else -1.0
-    inside, outside = 0.0, abs(end - at)
-    far = outside
+    at, width = guess(along, z, low, high)
+    log, slope = look(along, z, q, at)
+    uphill, turned, stride = slope > 0.0, False, width
     for turn in range(150):
-        log, _ = look(along, z, q, end if turn == 0 else at + side * far)
-        top = max(top, log)
-        if log < top - DEPTH:
-            outside = far
-        elif turn == 0:
-            break
+        if slope > 0.0:
+            low = at
         else:
-            inside = far
-        if outside - inside < 0.1 * outside:
+            high = at
+        step = min(max(abs(slope) * width * width, 0.3 * width), stride)
+        trial = min(at + step, high) if slope > 0.0 else max(at - step, low)
+        if turned and (turn % 4 == 3 or not low < trial < high):
+            trial = 0.5 * (low + high)
+        if trial == at or slope == 0.0:
             break
-        far = max(6.8 * width, 2.0 * inside)
-        if far >= outside:
-            far = 0.5 * (inside + outside)
-    return end if outside == abs(end - at) else at + side * outside
+        before, slope_before = at, slope
+        at = trial
+        log, slope = look(along, z, q, at)
+        turned = turned or (slope > 0.0) != uphill
+        stride *= 2.0
+        curvature = (slope_before - slope) / (at - before)
+        if curvature > 0.0:
+            width = 1.0 / math.sqrt(curvature)
+            # The curvature is that of the peak only if measured within its width.
+            if abs(slope) * width < 0.45 and abs(at - before) < 1.5 * width:
+                if low < at + slope / curvature < high:
+                    at, log, slope = at + slope / curvature, log + 0.5 * slope**2 / curvature, 0.0
+                break
+    return at, log, slope, width
+
+
+@compiled
+def farther(far: float, drop: float, near: float, fallen: float) -> float:
+    """Return how far log p falls by `AIM`, if it falls by `drop` as far as `far`, and by `fallen`.
+
+    As a power of the distance: of a normal curve it is the second, of an exponential the first.
+    """
+    power = 2.0
+    if 0.0 < fallen < math.inf and 0.0 < drop < math.inf and 0.0 < near != far:
+        power = min(max(math.log(drop / fallen) / math.log(far / near), 0.5), 3.0)
+    stretch = math.pow(AIM / max(drop, 1e-3), 1.0 / power)
+    return far * min(max(stretch, 0.01), 100.0)
+
+
+@compiled
+def outwards(search: Search, drop: float, limit: float) -> tuple[Search, bool]:
+    """Return a search after one more look, and whether it has ended; not beyond `limit`."""
+    far, near, fallen, inside, outside = search
+    if drop >= DEPTH:
+        outside = far
+    elif far == limit:
+        return search, True
+    else:
+        inside = far
+    if DEPTH <= drop <= DEEPER or outside - inside < 0.1 * outside:
+        return (outside, near, fallen, inside, outside), True
+    guessed = farther(far, drop, near, fallen)
+    if not inside < guessed < outside:
+        guessed = 0.5 * (inside + min(outside, limit))
+    return (min(guessed, limit), far, drop, inside, outside), False
+
+
+@compiled
+def edge(along: Line, z: Vector, q: int, top: Peak, end: float) -> tuple[float, float]:
+    """Return how far log p has fallen by `DEPTH` on the way from the peak to `end`.
+
+    And how far a parabola with the slope and width of the peak would have fallen by `AIM`.
+    """
+    at, log, slope, width = top
+    side = 1.0 if end > at else -1.0
+    limit = abs(end - at)
+    steep = max(-side * slope, 0.0)
+    guessed = 2.0 * AIM / (steep + math.sqrt(steep * steep + 2.0 * AIM / (width * width)))
+    search = (min(guessed, limit), 0.0, 0.0, 0.0, math.inf)
+    for _ in range(150):
+        angle = end if search[0] == limit else at + side * search[0]
+        search, found = outwards(search, log - look(along, z, q, angle)[0], limit)
+        if found:
+            break
+    return search[0], guessed
 
 
 @compiled
@@ -191,23 +243,28 @@ def integral(
     if not low < high:
         return -math.inf, 1.0
     ends = (angle_of(along, low), angle_of(along, high))
-    at, top, width = peak(along, z, q, ends[0], ends[1])
+    top = peak(along, z, q, ends[0], ends[1])
     nodes, weights = (FEW_NODES, FEW_WEIGHTS) if coarse else (NODES, WEIGHTS)
     total = mean = 0.0
     # The two sides of the peak may be of very different width.
     for side in range(2):
-        end = edge(along, z, q, at, top, width, ends[side])
-        half, middle = 0.5 * abs(end - at), 0.5 * (end + at)
-        if half == 0.0:
+        if ends[side] == top[0]:
             continue
-        for i in range(nodes.size):
-            angle = middle + half * nodes[i]
-            _, w = point(along, angle)
-            log, d, _ = weight(w, z, q)
-            # The top is known to about 0.1; more than that above it is rounding.
-            part = half * weights[i] * math.exp(min(log - top, 1.0)) / math.cos(angle) ** 2
-            total += part
-            mean += part * d
+        far, sure = edge(along, z, q, top, ends[side])
+        begin, sure = 0.0, max(sure, 1e-6 * far)
+        while begin < far:
+            # Where a law falls more and more slowly, every part of it takes a rule of its own.
+            stop = far if far < LONGER * sure else sure
+            half = 0.5 * (stop - begin)
+            middle = top[0] + (begin + half if side else -begin - half)
+            begin, sure = stop, LONGER * sure
+            for i in range(nodes.size):
+                _, w, speed = point(along, middle + half * nodes[i])
+                log, d, _ = weight(w, z, q)
+                # The top is known to about 0.1; more than that above it is rounding.
+                part = half * weights[i] * math.exp(min(log - top[1], 1.0)) * speed
+                total += part
+                mean += part * d
     if total <= 0.0:  # narrower than the floats can tell
         return -math.inf, 1.0
-    return top + math.log(total * along[3]), mean / total
+    return top[1] + math.log(total), mean / total

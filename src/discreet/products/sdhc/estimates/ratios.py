@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from discreet.errors import BadInput
-from discreet.products.sdhc.estimates.average import ALL, FIRST, ONLY, laws
+from discreet.products.sdhc.estimates.average import laws
 from discreet.products.sdhc.estimates.counts import TAIL, checked
 from discreet.products.sdhc.estimates.normal import Floats
+from discreet.products.sdhc.estimates.windows import ALL, FIRST, ONLY
 
 #: Standard deviations from all that is possible that noise never reaches.
 BEYOND = 1e6

@@ -27,14 +27,17 @@ from discreet.products.sdhc.estimates.normal import (
 #: Lattice steps in a standard deviation of the sum, and points of the lattice: 25 deviations.
 FINE, POINTS = 80, 2048
 
+#: Places are wrapped around by their last bits.
+MASK = POINTS - 1
+
 #: The window begins so many standard deviations below the mean; what wraps around is < 1e-8.
 BELOW = 10
 
 #: A normal is cut off at so many standard deviations, and is normal if zero is farther.
 WIDE = 8.0
 
-#: Sums worked on together: bounds the memory.
-BATCH = 128
+#: Sums worked on together: few enough for their laws to stay in the cache.
+BATCH = 16
 
 #: The Gauss-Legendre rule of two points has them at plus and minus this.
 NODE = 3**-0.5
@@ -123,17 +126,21 @@ def _spread(law: Floats, a: float, step: float) -> None:
     peak = max(-a, 0.0)
     top = -peak * (a + 0.5 * peak)
     total = 0.0
-    for panel in range(2 * panels):
-        side = NODE if panel % 2 else -NODE
-        at = first + (panel // 2 + 0.5 + 0.5 * side) * width
+    for side in (-NODE, NODE):
+        # Weights of equal distances: the quotient of two of them falls by the same factor.
+        at = first + (0.5 + 0.5 * side) * width
         weight = np.exp(-at * (a + 0.5 * at) - top)
-        total += weight
-        place = at / step
-        j = max(int(np.rint(place)), 1)
-        off = place - j
-        law[(j - 1) % POINTS] += weight * 0.5 * off * (off - 1.0)
-        law[j % POINTS] += weight * (1.0 - off * off)
-        law[(j + 1) % POINTS] += weight * 0.5 * off * (off + 1.0)
+        quotient, factor = np.exp(-width * (a + at + 0.5 * width)), np.exp(-width * width)
+        for panel in range(panels):
+            place = (at + panel * width) / step
+            j = max(int(np.rint(place)), 1)
+            off = place - j
+            law[(j - 1) & MASK] += weight * 0.5 * off * (off - 1.0)
+            law[j & MASK] += weight * (1.0 - off * off)
+            law[(j + 1) & MASK] += weight * 0.5 * off * (off + 1.0)
+            total += weight
+            weight *= quotient
+            quotient *= factor
     law /= total
 
 
