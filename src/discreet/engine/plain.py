@@ -18,7 +18,7 @@ from discreet.engine.delimited import header_of
 from discreet.engine.lists import Texts
 
 #: Larger files are left to the engine, which streams them.
-MOST_BYTES = 1 << 30
+MOST_BYTES = 1 << 29
 
 
 @dataclass(frozen=True)

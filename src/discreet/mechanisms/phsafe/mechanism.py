@@ -110,7 +110,7 @@ class PHSafe(Parameters):
             raise BadInput("phsafe: persons must name the unit they live in, and units be there.")
         known = self._counted is not None and self._counted[0] is census
         with ThreadPoolExecutor(1) as pool:  # the engine counts meanwhile
-            loading = pool.submit(_load)
+            loading = pool.submit(_load, self.account)
             self._counted = census, self._tally(census)
             loading.result()
         if self.settings.remark and not known:
@@ -188,11 +188,13 @@ class PHSafe(Parameters):
         write_yaml(out / "accounting.yaml", account_of(self.settings))
 
 
-def _load() -> None:
-    """Load the compiled code that is wanted later: a while, the first time."""
+def _load(account: Account) -> None:
+    """Load the compiled code that is wanted later, and have the variances: a while, both."""
     load_compiled()
     sdhc.estimates.averages([1.0], [1.0], [1.0], [1.0], 1, 2)
     sdhc.estimates.estimate_sums([[1.0, 1.0]], [[1.0, 1.0]], [[0, 1]])
+    for part in account.parts:
+        _variance(part)  # kept by the law
 
 
 def _noise(
