@@ -72,6 +72,7 @@ def test_what_was_read_is_trusted_until_a_table_is_replaced(copied: Copy, engine
     with pytest.raises(BadInput, match="repeat"):
         check_structure(replaced)
     assert not read.keyed().sound
+    assert not dataclasses.replace(read, schema=load_schema("us-decennial")).sound
     with_waiver = dataclasses.replace(
         read,
         waivers=(Waiver(rule="code", table="units", reason="as agreed upon", by="the office"),),

@@ -67,8 +67,8 @@ class Census:
     #: What was found when files were read without storing them, and what somebody waived.
     findings: Findings | None = field(default=None, repr=False, compare=False)
     waivers: tuple[Waiver, ...] = field(default=(), repr=False, compare=False)
-    #: The tables that were checked by all rules when files were read.
-    examined: tuple[Frame | None, ...] = field(default=(), repr=False, compare=False)
+    #: Schema and tables, if they were checked by all rules when files were read.
+    examined: tuple[object, ...] = field(default=(), repr=False, compare=False)
     _columns: Columns = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -104,11 +104,11 @@ class Census:
 
     @property
     def sound(self) -> bool:
-        """Whether these very tables, none replaced since, were found to break no rule."""
-        tables = (self.geography, self.units, self.persons)
-        if self.waivers or len(self.examined) != len(tables):
+        """Whether these very tables, nothing replaced since, were found to break no rule."""
+        now = (self.schema, self.geography, self.units, self.persons)
+        if self.waivers or len(self.examined) != len(now):
             return False
-        return all(one is other for one, other in zip(self.examined, tables, strict=True))
+        return all(one is other for one, other in zip(self.examined, now, strict=True))
 
     @property
     def linked(self) -> bool:

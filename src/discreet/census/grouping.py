@@ -70,7 +70,8 @@ def choose(first: Numbers, class_of_group: Places, class_of_area: Places, ids: N
         counts = np.bincount(classes, minlength=many)
         sides.append((np.argsort(classes, kind="stable"), counts, np.cumsum(counts) - counts))
     rows = np.maximum(sides[0][1], sides[1][1])
-    rows[0] += len(ids) > 1 == rows.sum()  # room for both ends
+    if rows.sum() == 1 and len(ids) > 1:
+        rows[0] += 1  # room for both ends
     of_class = np.repeat(np.arange(many), rows)
     place = np.arange(len(of_class)) - np.repeat(np.cumsum(rows) - rows, rows)
     group, area = (

@@ -117,6 +117,8 @@ def read_census(
     read = _examined(engine, source, plan, base, waivers, None)
     store, frames = read.store, read.store.frames(secret, lazy=True)
     units, persons = frames.get("units"), frames.get("persons")
+    # A layout may have loosened variables of the schema for its checks.
+    strict = not any({*names} & {*base.variables(place)} for place, names in plan.also.items())
     made = persons is None or "person_key" in persons.collect_schema().names()
     return Census(
         store.schema,
@@ -129,7 +131,7 @@ def read_census(
         key=None if made else secret,
         findings=read.findings,
         waivers=tuple(read.waivers),
-        examined=(frames["geography"], units, persons),
+        examined=(store.schema, frames["geography"], units, persons) if strict else (),
     )
 
 

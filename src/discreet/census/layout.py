@@ -130,6 +130,8 @@ class TableLayout(Strict):
     def _one_row_each(self) -> TableLayout:
         if self.distinct and self.expand is not None:
             raise ValueError("rows that count persons cannot be made distinct: each one counts")
+        if self.distinct and self.lookup is not None:
+            raise ValueError("rows that look up another file cannot be made distinct: leave one")
         return self
 
 

@@ -17,6 +17,7 @@ from discreet.census.declarations import TableName
 from discreet.census.layout import Layout, Making, Part
 from discreet.census.sources import Sources
 from discreet.engine import Plain, read_plain
+from discreet.errors import UnreadableFile
 
 Numbers = NDArray[np.int64]
 Places = NDArray[np.int32]
@@ -49,8 +50,11 @@ def read_linked(sources: Sources, layout: Layout) -> LinkedFiles | None:
     paths = [sources.path(place) for place in places]
     if len({*paths}) < len(paths) or any(p.is_dir() or p.suffix == ".parquet" for p in paths):
         return None
-    with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda path: read_plain(path, key), paths))
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            found = list(pool.map(lambda path: read_plain(path, key), paths))
+    except UnreadableFile:  # said again of the file that is read first
+        return None
     persons, geography, units = found
     if geography is None or units is None or persons is None:
         return None
@@ -73,7 +77,7 @@ def _key(layout: Layout) -> str | None:
     lookup = units.lookup
     if lookup is None or lookup.table != "geography" or not geography.distinct:
         return None
-    others = [geography.lookup, persons.lookup, persons.expand]
+    others = [geography.lookup, persons.lookup, persons.expand, persons.distinct, units.distinct]
     plain = Making.model_validate({"from": [Part(column=lookup.by)]})
     ids = [table.columns.get("unit_id") for table in (units, persons)]
     if any(others) or any(one != plain for one in ids):

@@ -79,8 +79,11 @@ def count_members(
     kinds: Frame,
     wanted: dict[str, Computed],
     files: LinkedFiles,
-) -> Members:
-    """Return the columns of members; `kinds` are the kinds of persons, numbered by `unit_id`."""
+) -> Members | None:
+    """Return the columns of members; `kinds` are the kinds of persons, numbered by `unit_id`.
+
+    None if a value is the empty text, which here stands for one that is missing.
+    """
     inputs = sorted({name for computed in wanted.values() for name in _inputs(computed)})
     frame = Columns(schema, lambda _place: kinds).add("persons", inputs)
     told = {name: _told(computed) for name, computed in wanted.items()}
@@ -95,6 +98,8 @@ def count_members(
     values: dict[str, list[str]] = {}
     for name in wanted.keys() - counted.keys():
         given = by_kind[name]
+        if "" in given.compressed().tolist():
+            return None
         values[name] = ["", *sorted({*given.compressed().tolist()})]
         place = {text: number for number, text in enumerate(values[name])}
         codes = np.array([place[text] for text in given.filled("").tolist()], dtype=np.int32)

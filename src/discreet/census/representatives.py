@@ -36,8 +36,8 @@ from discreet.engine import Engine, Frame, Plain
 #: More pairs of a kind of persons and a class of units than this are not worth listing.
 MOST_PAIRS = 1 << 26
 
-#: Below so many units any number of representatives will do.
-FEW = 1 << 16
+#: Below so many units any number of representatives will do; their texts have a limit, too.
+FEW_UNITS, MOST_TEXT = 1 << 16, 1 << 28
 
 #: Number of a representative among the units that were chosen.
 CHOSEN = "_chosen"
@@ -80,29 +80,29 @@ class _Examiner:
         self.files, self.sides = files, sides
         self.mapped: list[Mapped] = []
         self.tables: dict[TableName, Loaded] = {}
-        # As if every column were there: what is looked at can only be less.
-        everything = {place: {"unit_id", *model_columns(schema, place, True)} for place in TABLES}
-        sight = Sight(schema, everything)
-        above = columns_above_persons(schema, sight)
-        self.looked_at = columns_looked_at(schema, "units", sight) | above
+        self.looked_at = self._looked_at()
 
     def run(self) -> Flawless | None:
         """Return the tables, or None if they have to be looked at row by row."""
         files = self.files
         kinds = np.arange(files.persons.many)
+        if files.persons.lengths.sum() > MOST_TEXT:
+            return None
         people = self._map("persons", files.persons, kinds, kinds)
         wanted = member_columns(self.schema, self.looked_at, people.columns)
         if wanted is None or {"person_key", "donor_id"} & {*people.columns}:
             return None
         members = count_members(self.engine, self.schema, people.frame, wanted, files)
-        areas = self.sides.classes(self._above())
+        if members is None:
+            return None
+        areas = self.sides.classes(self.looked_at)
         area = areas[files.area]
         grouped = alike(files.units.kinds, [area, *members.numbers.values()])
         if grouped is None or self.sides.of_id & self.looked_at:
             return None
         group, first = grouped
         chosen = choose(first, area[first], areas, files.units.keys)
-        if len(group) > FEW and 2 * len(chosen.ids) > len(group):
+        if self._too_many(chosen):
             return None
         self._choose(chosen, members)
         persons = self._persons(chosen, group)
@@ -114,11 +114,33 @@ class _Examiner:
             return None
         return Flawless(self.sources.unused(), examined.not_checked, self._all_rows(chosen))
 
-    def _above(self) -> set[str]:
-        """Return the columns of units that are looked at, with the block if that leads upwards."""
-        pairs = (p for name in self.looked_at for p in made_from(self.schema, name, "units"))
-        leads = any(place == "geography" for place, _ in pairs)
-        return self.looked_at | {self.schema.block} if leads else self.looked_at
+    def _looked_at(self) -> set[str]:
+        """Return the columns of units that checks of units or persons may look at, however made.
+
+        With the block if that leads to the geography. As if every column were there, and all
+        that columns are made from were looked at, too: more than is really looked at only
+        makes finer groups.
+        """
+        schema = self.schema
+        sight = Sight(schema, {p: {"unit_id", *model_columns(schema, p, True)} for p in TABLES})
+        pairs = {
+            pair
+            for place in ("units", "persons")
+            for name in columns_looked_at(schema, place, sight) | _only(schema, place)
+            for pair in made_from(schema, name, place)
+        }
+        found = {name for place, name in pairs if place == "units"}
+        above = any(place == "geography" for place, _ in pairs)
+        return found | {schema.block} if above else found
+
+    def _too_many(self, chosen: Chosen) -> bool:
+        """Tell whether so many representatives are hardly fewer than all, or too much text."""
+        files, many = self.files, len(self.files.units.keys)
+        if many > FEW_UNITS and 2 * len(chosen.ids) > many:
+            return True
+        own, area = files.units.kinds[chosen.unit], chosen.area
+        size = files.units.lengths[own].sum() + files.geography.lengths[area].sum()
+        return bool(size > MOST_TEXT)
 
     # -- the representatives -----------------------------------------------------------------
 
@@ -189,7 +211,7 @@ class _Examiner:
         files, units, people = self.files, self.tables["units"], self.tables["persons"]
         names = [n for n in model_columns(self.schema, "units", True) if n in units.columns]
         area = [name for name in names if name in self.sides.of_area]
-        own = [name for name in names if name not in (*area, "unit_id")]
+        own = [n for n in names if n not in (*area, *self.sides.of_id, "unit_id")]
         frame = self.engine.from_numpy(
             {"unit_id": files.units.keys, "_own": files.units.kinds, "_area": files.area}
         )
@@ -209,11 +231,18 @@ class _Examiner:
         )
         told = people.frame.with_columns(_kind=nw.col("unit_id").cast(nw.Int32)).drop("unit_id")
         persons = persons.join(told, on="_kind", how="inner")
+        ids = {n: nw.col("unit_id").cast(units.columns[n]) for n in self.sides.of_id}
+        frame = frame.drop("_own", "_area")
         return {
             "geography": self.tables["geography"],
-            "units": Loaded(frame.drop("_own", "_area"), units.file),
+            "units": Loaded(frame.with_columns(**ids) if ids else frame, units.file),
             "persons": Loaded(persons.drop("_kind"), people.file),
         }
+
+
+def _only(schema: Schema, place: TableName) -> set[str]:
+    """Return the variables that may be there only under a condition."""
+    return {name for name, of in schema.variables(place).items() if of.only is not None}
 
 
 def _filled(name: str) -> nw.Expr:

@@ -22,7 +22,7 @@ class Sides:
     """The columns of units by what they are made of."""
 
     files: LinkedFiles
-    #: Columns made of the geography file, and of which of its columns.
+    #: Columns that the layout makes of the geography file, and of which of its columns.
     of_area: Mapping[str, frozenset[str]]
     #: Columns made of the id alone, besides the id itself.
     of_id: frozenset[str]
@@ -31,6 +31,8 @@ class Sides:
     def of(cls, layout: Layout, schema: Schema, files: LinkedFiles) -> Sides | None:
         """Return the sides of a layout, or None if a column is made of more than one."""
         makings = _makings(layout, files)
+        if any(name.startswith(LOOKED_UP) for name in files.units.names):
+            return None
         if not all(_plain(layout, schema, files.key, place, makings[place]) for place in makings):
             return None
         units = makings["units"]

@@ -10,9 +10,16 @@ from discreet.engine.literals import text_literal
 from discreet.errors import UnreadableFile
 
 
-def csv_query(path: Path, separator: str | None) -> str:
-    """Return the query that reads a delimited file with header; empty is missing."""
+def csv_query(path: Path, separator: str | None, taken: str | None = None) -> str:
+    """Return the query that reads a delimited file with header; empty is missing.
+
+    `taken` is the name of a column that will be added.
+    """
     header, separator = header_of(path, separator)
+    if taken is not None and taken in map(str.lower, header):
+        raise UnreadableFile(
+            path.name, f"has a column {taken}, a name that is used here", "Rename or drop it."
+        )
     columns = ", ".join(f"{text_literal(name)}: 'VARCHAR'" for name in header)
     return (
         f"select * from read_csv({text_literal(str(path))}, header = true, auto_detect = false, "

@@ -114,7 +114,7 @@ class Engine:
         Rows with too many or too few fields, broken quotes or bytes that are not
         UTF-8 are refused with file and row.
         """
-        name, query = next(self._names), csv_query(path, separator)
+        name, query = next(self._names), csv_query(path, separator, row)
         try:
             self._connection.execute(f"create temp table {name} as {query}")
         except (duckdb.Error, RuntimeError) as error:
@@ -238,8 +238,7 @@ class Engine:
 
     def number_alike(self, frame: Frame, columns: Sequence[str], key: str, name: str) -> Frame:
         """Return `key` and a number from 0 on, the same where all `columns` are the same."""
-        order = f"over (order by {_order(columns)})" if columns else "over ()"
-        number = f"dense_rank() {order} - 1" if columns else "0"
+        number = f"dense_rank() over (order by {_order(columns)}) - 1" if columns else "0"
         return self.project(frame, {key: quoted(key), name: number})
 
     def distinct(self, frame: Frame) -> Frame:

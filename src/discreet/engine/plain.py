@@ -38,6 +38,14 @@ class Plain:
     columns: dict[str, Texts]
 
     @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Return the bytes of all texts of each kind."""
+        total = np.zeros(self.many, dtype=np.int64)
+        for column in self.columns.values():
+            total += np.diff(column.offsets)
+        return total
+
+    @property
     def many(self) -> int:
         """Return the number of kinds."""
         return len(next(iter(self.columns.values())).offsets) - 1
@@ -46,10 +54,11 @@ class Plain:
 def read_plain(path: Path, key: str) -> Plain | None:
     """Return a delimited file with header by kinds, or None if it is not plain.
 
-    Plain is a file of printed ASCII characters without quotes, with lines that end in a line
-    feed alone and have a field for each column, and with the column `key` a whole number
-    without sign or leading zeros in every row. Also None if the rows hardly repeat each other,
-    or if there are too many.
+    Plain is a file of printed ASCII characters without quotes, with lines of moderate length
+    that end in a line feed alone and have a field for each column, and with the column `key` a
+    whole number without sign or leading zeros in every row. Also None if the rows hardly repeat
+    each other, or if there are too many, and for names that begin with an underscore, as those
+    of columns that are added do.
     """
     size = path.stat().st_size
     if size > MOST_BYTES:
@@ -57,7 +66,8 @@ def read_plain(path: Path, key: str) -> Plain | None:
     names, separator = header_of(path, None)
     data = np.fromfile(path, dtype=np.uint8)
     first = bytes(data[: 1 << 20]).partition(b"\n")[0]
-    if key not in names or len(names) < 2 or first != separator.join(names).encode():
+    usual = all(n.isascii() and n.isprintable() and not n.startswith("_") for n in names)
+    if not usual or key not in names or len(names) < 2 or first != separator.join(names).encode():
         return None
     # Numba is loaded only where a file is read: it takes a while.
     from discreet.engine.scan import scan

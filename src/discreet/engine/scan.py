@@ -27,7 +27,10 @@ BASIS, PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 #: So many kinds may be found before they are too many for the rows.
-FEW = 1 << 16
+MANY_KINDS = 1 << 16
+
+#: A row of more bytes is not one of codes and numbers.
+LONGEST = 1 << 12
 
 
 @compiled
@@ -49,7 +52,7 @@ def scan(
     many, row = 0, 0
     while at < data.size:
         key, after, end, value, code = _row(data, at, form)
-        if end < 0 or row == keys.size or (many > FEW and 2 * many > row):
+        if end < 0 or row == keys.size or (many > MANY_KINDS and 2 * many > row):
             return -1, texts, begins
         slot = _home(code, slots.size)
         while slots[slot] >= 0:
@@ -119,7 +122,8 @@ def _row(data: Bytes, at: int, form: tuple[int, int, int]) -> tuple[int, int, in
         after = end
     digits = after - key
     plain = 0 < digits <= DIGITS and (digits == 1 or data[key] != ZERO)
-    return key, after, end if plain and column == columns - 1 else -1, value, code
+    plain = plain and column == columns - 1 and end - at <= LONGEST
+    return key, after, end if plain else -1, value, code
 
 
 @compiled_within

@@ -2,7 +2,7 @@
 
 The part of the law that matters (see `windows`) is cut into panels at its peak; a panel is
 halved until a polynomial describes the law on it to about 1e-6 of its mass, and the integral of
-the polynomials gives the quantiles. Of the mass less than about 1e-7 is left out.
+the polynomials gives the quantiles. Weights below 1e-10 of the largest are left out.
 """
 
 from __future__ import annotations

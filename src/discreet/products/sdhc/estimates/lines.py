@@ -42,13 +42,12 @@ Peak = tuple[float, float, float, float]
 Search = tuple[float, float, float, float, float]
 
 #: Nodes and weights of the rule on each side of a peak, and of the coarse one that finds windows.
-#: Of half a normal curve the first tells the integral to 1e-8.
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(14)
 FEW_NODES, FEW_WEIGHTS = np.polynomial.legendre.leggauss(5)
 
-#: Weights below exp(-DEPTH) of the largest are left out: 4e-8 of them, less of the mass. A
-#: search for the place aims deeper and stops where the logarithm has fallen by DEPTH to DEEPER.
-DEPTH, AIM, DEEPER = 17.0, 19.0, 23.0
+#: Weights below exp(-DEPTH), 1e-10, of the largest are left out. A search for the place aims
+#: deeper and stops where the logarithm has fallen by DEPTH to DEEPER.
+DEPTH, AIM, DEEPER = 23.0, 25.0, 29.0
 
 #: A part of a law on which it falls more and more slowly is so many times as long as the last.
 LONGER = 2.0

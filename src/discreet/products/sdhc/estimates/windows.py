@@ -122,8 +122,12 @@ def _bracket(
 def _closer(
     kind: int, along: Line, left: Place, peak: Place, right: Place, problem: Problem
 ) -> tuple[Place, Place, Place]:
-    """Return three places around the peak: none lower by `NEAR`, nor much farther, than another."""
-    moved = False
+    """Return three places around the peak: none lower by `NEAR`, nor much farther, than another.
+
+    If the highest place is an end, a peak may stand between it and the next: halfway is looked
+    until two looks in a row found nothing higher, and little lower.
+    """
+    moved, calm = False, 0
     for _ in range(150):
         drop, near = peak[1] - min(left[1], right[1]), (peak[0] - left[0], right[0] - peak[0])
         if drop >= NEAR:
@@ -133,13 +137,16 @@ def _closer(
         else:
             end = left if near[0] > near[1] else right
             part = 2.0 * min(near) / max(max(near), TINY)
-            if not 0.0 < part < 0.5:
+            if min(near) == 0.0 and calm < 2:
+                part = 0.5
+            elif not 0.0 < part < 0.5:
                 break
         at = peak[0] + part * (end[0] - peak[0])
         if at in (peak[0], end[0]):
             break
         new = (at, _log(kind, along, at, problem))
         moved = new[1] > peak[1]
+        calm = 0 if moved or drop >= NEAR else calm + 1
         if end[0] < peak[0]:
             left, peak, right = (left, new, peak) if moved else (new, peak, right)
         else:
