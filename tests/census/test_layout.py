@@ -161,3 +161,10 @@ def test_a_recode_with_very_many_results_is_refused(tmp_path: Path) -> None:
     mapping = changed("tables.units.columns.kind", {"from": "STATUS", "recode": many})
     with pytest.raises(BadConfig, match="at most 200"):
         load_layout(save(tmp_path, mapping))
+
+
+def test_rows_that_look_up_another_file_are_not_made_distinct(tmp_path: Path) -> None:
+    data = load_layout("phsafe").model_dump(by_alias=True, exclude_defaults=True)
+    data["tables"]["units"]["distinct"] = True
+    with pytest.raises(BadConfig, match="look up another file"):
+        load_layout(save(tmp_path, {"format_version": 1, **data}))
