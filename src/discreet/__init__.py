@@ -15,6 +15,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from discreet.process import is_own_process, own_process
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
@@ -60,6 +62,10 @@ __all__ = [
     "trial",
     "validate",
 ]
+
+
+if is_own_process():
+    own_process()
 
 
 def __getattr__(name: str) -> Any:

@@ -22,12 +22,11 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core.registry import CPUDispatcher
 
+from discreet.process import is_own_process
+
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 PACKAGE = Path(__file__).parent
-
-#: Set by the command line, for itself and the processes it starts.
-OWN_PROCESS = "DISCREET_OWN_PROCESS"
 
 #: Without the lock, and without a wrapper for C: nobody calls it, and every function has one.
 _OPTIONS: Any = {"nogil": True, "no_cfunc_wrapper": True}
@@ -86,7 +85,7 @@ def _without_blas() -> None:
             del sys.modules[name]
 
 
-if os.environ.get(OWN_PROCESS):
+if is_own_process():
     _without_blas()
 
 

@@ -260,7 +260,7 @@ CELLS = st.tuples(
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.lists(CELLS, min_size=1, max_size=2))
 def test_any_edit_has_the_same_outcome(

@@ -13,6 +13,7 @@ import typer
 import discreet
 from discreet.cli import audits, data, evaluations, plans, registers, runs, schemas, specs
 from discreet.cli.console import Json, guarded, print_json, progress
+from discreet.process import own_process
 
 app = typer.Typer(
     name="discreet",
@@ -147,6 +148,5 @@ plans.add_to(app)
 
 def main() -> None:
     """Run the command line."""
-    # Read by `discreet.compiled`, which is not imported here: not every command needs it.
-    os.environ["DISCREET_OWN_PROCESS"] = "1"
+    own_process()
     app(prog_name="discreet")
