@@ -264,6 +264,8 @@ def test_the_parts_of_an_average_add_up() -> None:
         ((39, -7), (105, 4), 151, 23),  # steep on one side of the kink, shallow on the other
         ((-298, 1), (125, 1.1), -13, 2),  # steep where the search begins, shallow at the peak
         ((-10, 49), (2.4, 7), -690, 517),  # most of the law in a small part of its window
+        # The search begins at the end of the law, where it is low, and a stride leaps the peak.
+        ((-22.214, 38.167), (3.5708, 5.4368), -281.82, 352.66),
     ],
 )
 def test_the_parts_of_an_average_add_up_for_laws_of_odd_shape(persons, sigma, houses, tau) -> None:

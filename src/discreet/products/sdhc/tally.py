@@ -75,7 +75,7 @@ def tally_census(census: Census, thresholds: Mapping[str, int], states: Sequence
     engine, places = census.engine, tuple(sorted(states))
     _check_states(census, places)
     persons = engine.materialise(_persons(census))
-    units = _units(census, places, persons)
+    units = _units(census, places, persons)  # and refuses two householders, as `_cuts` needs
     joined = persons.join(units, on="unit_id", how="inner")
     cuts = {Cut.of(SHELLS[name].persons, tau) for name, tau in thresholds.items()}
     return Tally(

@@ -3,8 +3,8 @@
 What is consistent: a total or subtotal is the sum of the published estimates of its cells,
 and of PH1 and PH5 the mean of all ages is the sum of the other two to one part in a million,
 the tolerance of the three integrals, for thresholds near ten and noise of like size in both
-tables; to a thousandth, or now and then worse, where households have hundreds of times the noise
-of persons. Nothing else is: states do not add up to the nation,
+tables; to a thousandth, and off by a few percent in rare cells, where households have hundreds
+of times the noise of persons. Nothing else is: states do not add up to the nation,
 groups not to everybody, and the average of all of PH8 is not tied to those of owners and
 renters.
 """
