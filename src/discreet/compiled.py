@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
 import os
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.caching import FunctionCache
 from numba.core.registry import CPUDispatcher
-
-from discreet.process import is_own_process
+from numba.core.runtime.nrt import rtsys
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
@@ -71,24 +69,6 @@ def _cache_folder(file: str) -> str:
     return str(PACKAGE / "__pycache__" / "compiled" / digest.hexdigest()[:16])
 
 
-def _without_blas() -> None:
-    """Keep Numba from loading SciPy for its BLAS: half a second, and no kernel here needs it.
-
-    In processes of our own alone: elsewhere others may compile functions that do need it.
-    """
-    name = "scipy.linalg.cython_blas"
-    if name not in sys.modules:
-        cast(Any, sys.modules)[name] = None  # as if it were not installed
-        try:
-            importlib.import_module("numba.np.arraymath")
-        finally:
-            del sys.modules[name]
-
-
-if is_own_process():
-    _without_blas()
-
-
 def compiled(function: Kernel) -> Kernel:
     """Return `function` compiled by Numba, with the type it had."""
     return _compiled(function, _OPTIONS)
@@ -111,15 +91,31 @@ class _Within(CPUDispatcher):
         raise TypeError(f"{self.py_func.__name__} can be called by compiled functions only")
 
 
+class _Cache(FunctionCache):
+    """Compiled functions on disk, loaded without what only compiling needs.
+
+    Numba first loads all that compiled functions could call, with SciPy for its BLAS: half a
+    second in every process. Machine code that is there needs no more than the memory manager.
+    """
+
+    def load_overload(self, sig: object, target_context: object) -> object:
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return cast(Any, self)._load_overload(sig, target_context)
+        return None  # Windows, where another process holds the file
+
+
 def _compiled(function: Kernel, options: Any) -> Kernel:
     settings: Any = numba.config
     before = settings.CACHE_DIR
     # Read by Numba at this moment; other users of Numba in the process keep their setting.
     settings.CACHE_DIR = _cache_folder(cast(Any, function).__code__.co_filename)
     try:
-        return cast(Kernel, numba.njit(cache=True, **options)(function))
+        kernel = numba.njit(cache=True, **options)(function)
+        kernel._cache.__class__ = _Cache
     except RuntimeError:
         # No folder to write to, as in some installations: compile anew in every process.
-        return cast(Kernel, numba.njit(**options)(function))
+        kernel = numba.njit(**options)(function)
     finally:
         settings.CACHE_DIR = before
+    return cast(Kernel, kernel)
