@@ -36,7 +36,8 @@ _IMPORT = re.compile(rf"^\s*(?:from|import)\s+{PACKAGE.name}\b([\w.]*)", re.MULT
 def _files() -> dict[str, str]:
     """Return the files of the package by dotted name, as in `.noise.tape` and `.noise.`."""
     found = {}
-    for folder, _, names in os.walk(PACKAGE):
+    for folder, folders, names in os.walk(PACKAGE):
+        folders[:] = [name for name in folders if name != "__pycache__"]  # thousands, at times
         inside = folder[len(str(PACKAGE)) :].replace(os.sep, ".")
         for name in names:
             if name.endswith(".py"):

@@ -44,6 +44,14 @@ def firsts(numbers: Places | Numbers) -> Numbers:
     return found
 
 
+def mark_firsts(numbers: Places | Numbers) -> Places:
+    """Return the numbers where each stands for the first time, and -1 elsewhere."""
+    first = firsts(numbers)
+    marked = np.full(len(numbers), -1, dtype=np.int32)
+    marked[first] = np.arange(len(first))
+    return marked
+
+
 @dataclass(frozen=True)
 class Chosen:
     """Units that stand for all: from which unit each was taken, and its area and id.

@@ -22,7 +22,7 @@ from discreet.census.consistency import made_from
 from discreet.census.declarations import TableName
 from discreet.census.examine import TABLES, Examination, Loaded
 from discreet.census.findings import Finding
-from discreet.census.grouping import Chosen, alike, choose, firsts
+from discreet.census.grouping import Chosen, alike, choose, firsts, mark_firsts
 from discreet.census.layout import Layout
 from discreet.census.linked import LinkedFiles, Numbers, Places, read_linked
 from discreet.census.mapping import Mapped, Mapper
@@ -39,8 +39,12 @@ MOST_PAIRS = 1 << 26
 #: Below so many units any number of representatives will do; their texts have a limit, too.
 FEW_UNITS, MOST_TEXT = 1 << 16, 1 << 28
 
-#: Number of a representative among the units that were chosen.
-CHOSEN = "_chosen"
+#: Number of a representative among the units that were chosen; and of the first ones of a kind
+#: of their own rows and of an area, these kinds.
+CHOSEN, OWN, AREA = "_chosen", "_own", "_area"
+
+#: Kind of the row of a person.
+KIND = "_kind"
 
 
 @dataclass(frozen=True)
@@ -169,7 +173,8 @@ class _Examiner:
         self._give("units", files.units, files.units.kinds[chosen.unit], ids)
         self._map_given("geography")
         numbers = np.arange(len(ids))
-        counted = {ROW: numbers + 1, CHOSEN: numbers, **members.of(chosen.unit)}
+        kinds = {OWN: mark_firsts(files.units.kinds[chosen.unit]), AREA: mark_firsts(chosen.area)}
+        counted = {ROW: numbers + 1, CHOSEN: numbers, **kinds, **members.of(chosen.unit)}
         with self.engine.lend_lists(counted) as lent:
             texts = {name: _filled(name) for name in members.values}
             self._map_given("units", lent.with_columns(**texts) if texts else lent)
@@ -184,11 +189,17 @@ class _Examiner:
         there[self.files.persons.kinds, classes[chosen.group][group[self.files.home]]] = True
         kind, lives = np.nonzero(there)
         homes = chosen.ids[firsts(classes)]
-        pairs = self.engine.from_numpy({"_kind": kind, "_home": homes[lives]})
-        told = people.frame.with_columns(_kind=nw.col("unit_id").cast(nw.Int64)).drop("unit_id")
-        joined = pairs.join(told, on="_kind", how="inner")
-        named = joined.with_columns(unit_id=nw.col("_home").cast(nw.String))
-        return Loaded(self.engine.materialise(named.drop("_kind", "_home")), people.file)
+        pairs = self.engine.from_numpy({KIND: kind, "_home": homes[lives]})
+        joined = pairs.join(self._kinds_of_persons(nw.Int64), on=KIND, how="inner")
+        others = [name for name in people.columns if name != "unit_id"]
+        named = joined.select(*others, unit_id=nw.col("_home").cast(nw.String))
+        return Loaded(self.engine.materialise(named), people.file)
+
+    def _kinds_of_persons(self, number: type[nw.Int32 | nw.Int64]) -> Frame:
+        """Return the kinds of persons with their number, which stands in their table as an id."""
+        people = self.tables["persons"]
+        others = [name for name in people.columns if name != "unit_id"]
+        return people.frame.select(*others, nw.col("unit_id").cast(number).alias(KIND))
 
     def _classes(self) -> Numbers:
         """Return numbers of the chosen units: alike where they agree on what persons look at."""
@@ -213,30 +224,19 @@ class _Examiner:
         area = [name for name in names if name in self.sides.of_area]
         own = [n for n in names if n not in (*area, *self.sides.of_id, "unit_id")]
         frame = self.engine.from_numpy(
-            {"unit_id": files.units.keys, "_own": files.units.kinds, "_area": files.area}
+            {"unit_id": files.units.keys, OWN: files.units.kinds, AREA: files.area}
         )
-        for kind, columns, kinds in (
-            ("_own", own, files.units.kinds[chosen.unit]),
-            ("_area", area, chosen.area),
-        ):
-            first = firsts(kinds)
-            listed = self.engine.from_numpy(
-                {kind: np.arange(len(first), dtype=np.int32), CHOSEN: first}
-            )
-            told = units.frame.select(CHOSEN, *columns)
-            known = listed.join(told, on=CHOSEN, how="inner")
-            frame = frame.join(known.drop(CHOSEN), on=kind, how="inner")
-        persons = self.engine.from_numpy(
-            {"unit_id": files.persons.keys, "_kind": files.persons.kinds}
-        )
-        told = people.frame.with_columns(_kind=nw.col("unit_id").cast(nw.Int32)).drop("unit_id")
-        persons = persons.join(told, on="_kind", how="inner")
+        for kind, columns in ((OWN, own), (AREA, area)):
+            known = units.frame.filter(nw.col(kind) >= 0).select(kind, *columns)
+            frame = frame.join(known, on=kind, how="inner")
         ids = {n: nw.col("unit_id").cast(units.columns[n]) for n in self.sides.of_id}
-        frame = frame.drop("_own", "_area")
+        persons = self.engine.from_numpy({"unit_id": files.persons.keys, KIND: files.persons.kinds})
+        persons = persons.join(self._kinds_of_persons(nw.Int32), on=KIND, how="inner")
+        others = [name for name in people.columns if name != "unit_id"]
         return {
             "geography": self.tables["geography"],
-            "units": Loaded(frame.with_columns(**ids) if ids else frame, units.file),
-            "persons": Loaded(persons.drop("_kind"), people.file),
+            "units": Loaded(frame.select("unit_id", *own, *area, **ids), units.file),
+            "persons": Loaded(persons.select("unit_id", *others), people.file),
         }
 
 

@@ -250,17 +250,17 @@ class Engine:
 
     def repeated(self, frame: Frame, key: str) -> int:
         """Return how many rows lack a key or have one that stands in an earlier row, too."""
+        whole = frame.collect_schema()[key].is_integer()
         relation = self._relation(frame.select(key))
+        distinct = f"count(distinct {quoted(key)})"
         with _guarded("counting keys"):
+            if not whole:
+                return int(relation.aggregate(f"count(*) - {distinct}").fetchall()[0][0])
             counts = f"count(*), min({quoted(key)}), max({quoted(key)})"
             rows, low, high = relation.aggregate(counts).fetchall()[0]
-            distinct = f"count(distinct {quoted(key)})"
             # Not of the lowest number: no literal can be written for it.
-            if (
-                type(low) is int
-                and low > -(2**63)
-                and high - low < min(BITS_PER_ROW * rows, MOST_BITS)
-            ):
+            close = rows and low is not None and low > -(2**63)
+            if close and high - low < min(BITS_PER_ROW * rows, MOST_BITS):
                 # One bit for each number that may occur: no table of those that do.
                 distinct = f"bit_count(bitstring_agg({quoted(key)}, {low}, {high}))"
             return int(rows - relation.aggregate(distinct).fetchall()[0][0])
