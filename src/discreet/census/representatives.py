@@ -10,6 +10,7 @@ understood here, the answer is None, and everything is read and checked row by r
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -65,7 +66,8 @@ def by_representatives(
     sides = None if files is None else Sides.of(layout, schema, files)
     if files is None or sides is None:
         return None
-    return _Examiner(engine, sources, layout, schema, files, sides).run()
+    with contextlib.ExitStack() as lent:
+        return _Examiner(engine, sources, layout, schema, files, sides, lent).run()
 
 
 class _Examiner:
@@ -79,9 +81,10 @@ class _Examiner:
         schema: Schema,
         files: LinkedFiles,
         sides: Sides,
+        lent: contextlib.ExitStack,
     ) -> None:
         self.engine, self.sources, self.layout, self.schema = engine, sources, layout, schema
-        self.files, self.sides = files, sides
+        self.files, self.sides, self.lent = files, sides, lent
         self.mapped: list[Mapped] = []
         self.tables: dict[TableName, Loaded] = {}
         self.looked_at = self._looked_at()
@@ -155,7 +158,8 @@ class _Examiner:
 
     def _give(self, place: TableName, file: Plain, kinds: Places | Numbers, keys: Numbers) -> None:
         """Let rows of these kinds, with these ids, stand for a file."""
-        self.sources.give(place, Loaded(self.engine.from_plain(file, kinds, keys, ROW), file.name))
+        lent = self.lent.enter_context(self.engine.lend_plain(file, kinds, keys, ROW))
+        self.sources.give(place, Loaded(lent, file.name))
 
     def _map_given(self, place: TableName, told: Frame | None = None) -> Loaded:
         """Map the rows that stand for a file, and add what is told of them by their number."""

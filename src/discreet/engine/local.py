@@ -138,14 +138,15 @@ class Engine:
             self._connection.unregister(f"{name}_arrays")
         return self._frame(self._connection.table(name))
 
-    def from_plain(self, file: Plain, kinds: Array, keys: Array, row: str) -> Frame:
-        """Return rows of these kinds and keys as `read_csv` would return them from a file."""
+    @contextlib.contextmanager
+    def lend_plain(self, file: Plain, kinds: Array, keys: Array, row: str) -> Iterator[Frame]:
+        """Yield rows of these kinds and keys as `read_csv` would return them from a file."""
         texts = {name: column.part(kinds) for name, column in file.columns.items()}
         columns = {name: f"nullif({quoted(name)}, '')" for name in file.names}
         columns |= {file.key: f"{quoted(file.key)}::varchar", row: quoted(row)}
         numbers = {file.key: keys, row: np.arange(1, len(kinds) + 1)}
         with self.lend_lists({**texts, **numbers}) as lent:
-            return self.materialise(self.project(lent, columns))
+            yield self.project(lent, columns)
 
     @contextlib.contextmanager
     def lend(self, columns: Mapping[str, Array]) -> Iterator[Frame]:
