@@ -26,7 +26,9 @@ def rows_of(text: str, separator: str = ",") -> list[list[str]]:
     return list(csv.reader(io.StringIO(text), delimiter=separator))[1:]
 
 
-FIELD = st.text(st.sampled_from("ab0 1.-'"), max_size=3)
+FIELD = st.text(st.sampled_from("ab0 1.-'"), max_size=3) | st.text(
+    st.sampled_from("ab~ "), max_size=20
+)
 ROW = st.tuples(FIELD, st.integers(0, 10**18 - 1), FIELD)
 
 
@@ -90,6 +92,8 @@ def test_many_kinds_are_told_apart(tmp_path: Path, key: int) -> None:
         "a,id\n",
         "a,other\nx,1\n",
         "id\n1\n",
+        f"a,id\n{'x' * 5000},1\n",
+        f"id,a\n1,{'x' * 5000}\n",
     ],
 )
 def test_what_is_not_plain_is_left_to_the_engine(tmp_path: Path, text: str) -> None:

@@ -64,19 +64,25 @@ def read_plain(path: Path, key: str) -> Plain | None:
     if size > MOST_BYTES:
         return None
     names, separator = header_of(path, None)
-    data = np.fromfile(path, dtype=np.uint8)
-    first = bytes(data[: 1 << 20]).partition(b"\n")[0]
+    with path.open("rb") as file:
+        first = file.read(1 << 20).partition(b"\n")[0]
     usual = all(n.isascii() and n.isprintable() and not n.startswith("_") for n in names)
     if not usual or key not in names or len(names) < 2 or first != separator.join(names).encode():
         return None
     # Numba is loaded only where a file is read: it takes a while.
-    from discreet.engine.scan import scan
+    from discreet.engine.scan import PADDING, scan
 
+    data = np.zeros(size + PADDING, dtype=np.uint8)
+    with path.open("rb") as file:
+        if file.readinto(data.data[:size]) != size:  # it was cut off meanwhile
+            return None
+    data[size] = ord("\n")
+    words = np.ndarray(size + 1, dtype="<u8", buffer=data, strides=(1,))
     begin, mark, place = len(first) + 1, ord(separator), names.index(key)
     # A row has a digit at least, and a byte after each field; memory not written is not taken.
-    rows = len(data) // (len(names) + 1) + 1
+    rows = size // (len(names) + 1) + 1
     keys, kinds = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int32)
-    rows, texts, begins = scan(data, begin, (mark, len(names), place), keys, kinds)
+    rows, texts, begins = scan(data, words, begin, (mark, len(names), place), keys, kinds)
     if rows < 1:
         return None
     # Fields end to end, each with its separator: a column is every so many of them.
