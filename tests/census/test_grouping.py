@@ -9,7 +9,7 @@ from discreet.census import grouping
 from discreet.census.grouping import alike, choose
 from discreet.census.linked import LinkedFiles, _find
 from discreet.census.members import _sums
-from discreet.engine import Plain
+from discreet.engine import Plain, Texts
 
 
 def test_rows_of_one_hash_that_differ_are_not_taken_for_alike(
@@ -66,12 +66,13 @@ def test_counts_are_those_of_a_plain_count(most: int) -> None:
     random = np.random.default_rng(most)
     home = np.repeat(np.arange(7), [most, 0, 1, most, 2, 1, 1]).astype(np.int32)
     kinds = random.integers(0, 9, home.size).astype(np.int32)
-    flags = [random.integers(0, 2, 9).astype(np.int32) for _ in range(13)]
+    flags = {f"f{i}": random.integers(0, 2, 9).astype(np.int32) for i in range(13)}
     nothing = Plain("", (), "id", np.arange(7), np.zeros(7, dtype=np.int32), {})
-    persons = Plain("", (), "id", home.astype(np.int64), kinds, {})
+    persons = Plain("", (), "id", home.astype(np.int64), kinds, {"x": Texts.of(["x"] * 9)})
     files = LinkedFiles("id", nothing, nothing, persons, home[:7], home)
-    for flag, found in zip(flags, _sums(flags, files), strict=True):
-        assert found.tolist() == [int(flag[kinds[home == unit]].sum()) for unit in range(7)]
+    found = _sums(flags, files)
+    for name, flag in flags.items():
+        assert found[name].tolist() == [int(flag[kinds[home == unit]].sum()) for unit in range(7)]
 
 
 @pytest.mark.parametrize("spread", [1, 10**12])

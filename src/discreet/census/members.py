@@ -6,7 +6,7 @@ nothing but persons: conditions are looked at once for each kind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import narwhals as nw
@@ -18,14 +18,14 @@ from discreet.census.checks import Sight
 from discreet.census.columns import Columns
 from discreet.census.consistency import kind_of, made_from
 from discreet.census.declarations import MemberCount, MemberValue
-from discreet.census.linked import LinkedFiles, Places
+from discreet.census.linked import LinkedFiles, Numbers, Places
 from discreet.census.schema import Schema
 from discreet.engine import Engine, Frame, Texts
 
 Computed = MemberCount | MemberValue
 
-#: Whole numbers of so many bits are exact in a float.
-FLOAT_BITS = 52
+#: So many bits of a number hold digits.
+NUMBER_BITS = 62
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def count_members(
         for name, computed in wanted.items()
         if isinstance(computed, MemberCount)
     }
-    numbers = dict(zip(counted, _sums([*counted.values()], files), strict=True))
+    numbers = _sums(counted, files)
     values: dict[str, list[str]] = {}
     for name in wanted.keys() - counted.keys():
         given = by_kind[name]
@@ -103,7 +103,7 @@ def count_members(
         values[name] = ["", *sorted({*given.compressed().tolist()})]
         place = {text: number for number, text in enumerate(values[name])}
         codes = np.array([place[text] for text in given.filled("").tolist()], dtype=np.int32)
-        numbers[name] = _largest(codes[files.persons.kinds], files)
+        numbers[name] = _largest(codes, files)
     return Members(numbers, values)
 
 
@@ -121,28 +121,35 @@ def _told(computed: Computed) -> nw.Expr:
     return nw.when(condition.to_expression(computed.member)).then(nw.col(computed.take))
 
 
-def _sums(flags: list[NDArray[np.int32]], files: LinkedFiles) -> list[Places]:
+def _sums(flags: Mapping[str, NDArray[np.int32]], files: LinkedFiles) -> dict[str, Places]:
     """Return how many members of each unit have a kind with each flag.
 
-    Several counts are added up at once as the digits of one number, which a float holds.
+    Several counts are added up at once, as the digits of one number.
     """
-    many = len(files.units.keys)
-    digit = int(np.bincount(files.home, minlength=1).max()).bit_length()
-    found: list[Places] = []
-    for begin in range(0, len(flags), max(FLOAT_BITS // digit, 1)):
-        part = flags[begin : begin + max(FLOAT_BITS // digit, 1)]
-        weights = sum(flag.astype(np.float64) * 2.0 ** (digit * i) for i, flag in enumerate(part))
-        totals = np.bincount(files.home, np.take(weights, files.persons.kinds), many)
-        left = totals.astype(np.int64)
-        for _ in part:
-            found.append((left & ((1 << digit) - 1)).astype(np.int32))
-            left >>= digit
+    from discreet.census.passes import add_up
+
+    home, kinds = files.home, files.persons.kinds
+
+    def total(numbers: Numbers) -> Numbers:
+        totals = np.zeros(len(files.units.keys), dtype=np.int64)
+        add_up(home, kinds, numbers, totals)
+        return totals
+
+    digit = int(total(np.ones(files.persons.many, dtype=np.int64)).max()).bit_length()
+    found: dict[str, Places] = {}
+    for begin in range(0, len(flags), NUMBER_BITS // digit):
+        names = [*flags][begin : begin + NUMBER_BITS // digit]
+        numbers = sum(flags[name].astype(np.int64) << digit * i for i, name in enumerate(names))
+        totals = total(np.asarray(numbers))
+        for i, name in enumerate(names):
+            found[name] = (totals >> digit * i & ((1 << digit) - 1)).astype(np.int32)
     return found
 
 
 def _largest(codes: Places, files: LinkedFiles) -> Places:
     """Return the largest code among the members of each unit, 0 where there is none."""
+    from discreet.census.passes import keep_largest
+
     found = np.zeros(len(files.units.keys), dtype=np.int32)
-    given = np.flatnonzero(codes)
-    np.maximum.at(found, files.home[given], codes[given])
+    keep_largest(files.home, files.persons.kinds, codes, found)
     return found

@@ -185,12 +185,15 @@ class _Examiner:
 
     def _persons(self, chosen: Chosen, group: Numbers) -> Loaded | None:
         """Return one person of each kind and class of units, which lives in such a unit."""
+        from discreet.census.passes import mark_pairs
+
         classes = self._classes()
         people, many = self.tables["persons"], int(classes.max()) + 1
         if self.files.persons.many * many > MOST_PAIRS:
             return None
         there = np.zeros((self.files.persons.many, many), dtype=bool)
-        there[self.files.persons.kinds, classes[chosen.group][group[self.files.home]]] = True
+        of_unit = classes[chosen.group][group]
+        mark_pairs(self.files.home, self.files.persons.kinds, of_unit, there)
         kind, lives = np.nonzero(there)
         homes = chosen.ids[firsts(classes)]
         pairs = self.engine.from_numpy({KIND: kind, "_home": homes[lives]})
