@@ -2,7 +2,7 @@
 
 import dataclasses
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +89,26 @@ def test_keys_of_members_are_those_of_all(copied: Copy, engine: Engine) -> None:
     alone = read.members(read.table("units").filter(nw.col("unit_id") == one))
     found = engine.rows(alone.frame("persons", ["unit_id", "person_key"]))
     assert sorted(found) == sorted(row for row in every if row[0] == one)
+
+
+def test_what_is_made_of_persons_is_made_once_for_each_kind(copied: Copy, engine: Engine) -> None:
+    read = read_census(copied("phsafe"), layout="phsafe", engine=engine, key="k")
+    assert read.persons is not None
+    own = [name for name in read.persons.collect_schema().names() if name != "unit_id"]
+    seen = []
+
+    def recode(rows: Frame, ids: Sequence[str]) -> Frame:
+        seen.append(len(engine.rows(rows)))
+        return rows.select(*ids, twice=2 * nw.col("age"))
+
+    def made(census: Census) -> list[tuple[int, int]]:
+        return sorted(engine.rows(census.recode_persons(["unit_id"], ["age", "race"], recode)))
+
+    assert made(read) == made(dataclasses.replace(read, by_kind=None))
+    assert seen == [len({*engine.rows(read.persons.select(*own))}), len(engine.rows(read.persons))]
+    # Another table of persons is not made of the kinds of this one.
+    grown = dataclasses.replace(read, persons=read.persons.filter(nw.col("age") > 17))
+    assert made(grown) == [row for row in made(read) if row[1] > 34]
 
 
 def test_ids_that_are_no_numbers_have_their_keys_at_once(

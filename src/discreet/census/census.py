@@ -10,7 +10,7 @@ A census is a folder::
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any, Literal
 import narwhals as nw
 
 from discreet.census import condition
+from discreet.census.by_kind import ByKind
 from discreet.census.columns import Columns
 from discreet.census.declarations import TableName
 from discreet.census.findings import Findings, Waiver
@@ -69,6 +70,8 @@ class Census:
     waivers: tuple[Waiver, ...] = field(default=(), repr=False, compare=False)
     #: Schema and tables, if they were checked by all rules when files were read.
     examined: tuple[object, ...] = field(default=(), repr=False, compare=False)
+    #: The table of persons, and the same by kinds, if files were read so.
+    by_kind: tuple[Frame, ByKind] | None = field(default=None, repr=False, compare=False)
     _columns: Columns = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -144,6 +147,24 @@ class Census:
         if where:
             frame = frame.filter(condition.to_expression(where))
         return frame.select(*wanted)
+
+    def recode_persons(
+        self,
+        ids: Sequence[str],
+        columns: Sequence[str],
+        recode: Callable[[Frame, Sequence[str]], Frame],
+    ) -> Frame:
+        """Return `ids` of all persons, and what `recode` makes of other `columns` of a person.
+
+        `recode` gets a frame and the columns to keep of it, and looks at each row by itself.
+        Where persons were read by kinds, it sees each kind once.
+        """
+        if self.by_kind is not None and self.by_kind[0] is self.persons:
+            persons = self.by_kind[1]
+            there = {*persons.kinds.collect_schema().names()}
+            if there.issuperset(columns) and {*ids} <= {*persons.rows.collect_schema().names()}:
+                return persons.joined(lambda kinds: recode(kinds, [persons.on]))
+        return recode(self.frame("persons", [*ids, *columns]), ids)
 
     def members(self, units: Frame) -> Census:
         """Return the census with persons of some units (`unit_id`) alone, each with its key.

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from discreet.census.by_kind import ByKind
 from discreet.census.census import SIMULATED, Census, Origin, read_header, write_header
 from discreet.census.declarations import TableName
 from discreet.census.examine import TABLES, Examination, Loaded, reading, write_values
@@ -132,6 +133,7 @@ def read_census(
         findings=read.findings,
         waivers=tuple(read.waivers),
         examined=(store.schema, frames["geography"], units, persons) if strict else (),
+        by_kind=None if read.persons is None or persons is None else (persons, read.persons),
     )
 
 
@@ -192,6 +194,8 @@ class _Examined:
     findings: Findings
     waivers: list[Waiver]
     store: Store
+    #: Persons by kinds, if they were read so.
+    persons: ByKind | None = None
 
 
 def _examined(
@@ -211,7 +215,8 @@ def _examined(
         flawless = by_representatives(engine, Sources(engine, source, layout), layout, checked)
     if flawless is not None:
         findings = Findings(tuple(flawless.notes), flawless.not_checked).waive(given)
-        return _Examined(findings, given, Store(engine, layout.kept(base), flawless.tables, set()))
+        store = Store(engine, layout.kept(base), flawless.tables, set())
+        return _Examined(findings, given, store, flawless.persons)
     sources = Sources(engine, source, layout)
     found, tables, mapped = _mapped(engine, sources, layout, checked)
     examination = Examination(engine, checked, tables, keep_values=values is not None)

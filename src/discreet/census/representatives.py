@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import narwhals as nw
 import numpy as np
 
+from discreet.census.by_kind import ByKind
 from discreet.census.checks import ROW, Sight, columns_above_persons, columns_looked_at
 from discreet.census.columns import Columns
 from discreet.census.consistency import made_from
@@ -56,6 +57,7 @@ class Flawless:
     #: Rules that need a column these files do not have, as in `Findings`.
     not_checked: Mapping[str, str]
     tables: dict[TableName, Loaded]
+    persons: ByKind
 
 
 def by_representatives(
@@ -119,7 +121,9 @@ class _Examiner:
         examined = Examination(self.engine, self.schema, tables).run()
         if examined.items:
             return None
-        return Flawless(self.sources.unused(), examined.not_checked, self._all_rows(chosen))
+        by_kind = self._all_persons()
+        every = self._all_rows(by_kind)
+        return Flawless(self.sources.unused(), examined.not_checked, every, by_kind)
 
     def _looked_at(self) -> set[str]:
         """Return the columns of units that checks of units or persons may look at, however made.
@@ -224,9 +228,15 @@ class _Examiner:
 
     # -- all rows ----------------------------------------------------------------------------
 
-    def _all_rows(self, chosen: Chosen) -> dict[TableName, Loaded]:
+    def _all_persons(self) -> ByKind:
+        """Return the id of every person, and the columns of its kind."""
+        persons = self.files.persons
+        rows = self.engine.from_numpy({"unit_id": persons.keys, KIND: persons.kinds})
+        return ByKind(rows, self._kinds_of_persons(nw.Int32), KIND)
+
+    def _all_rows(self, people: ByKind) -> dict[TableName, Loaded]:
         """Return the tables with every row: its id, and the columns of its kind."""
-        files, units, people = self.files, self.tables["units"], self.tables["persons"]
+        files, units = self.files, self.tables["units"]
         names = [n for n in model_columns(self.schema, "units", True) if n in units.columns]
         area = [name for name in names if name in self.sides.of_area]
         own = [n for n in names if n not in (*area, *self.sides.of_id, "unit_id")]
@@ -237,13 +247,10 @@ class _Examiner:
             known = units.frame.filter(nw.col(kind) >= 0).select(kind, *columns)
             frame = frame.join(known, on=kind, how="inner")
         ids = {n: nw.col("unit_id").cast(units.columns[n]) for n in self.sides.of_id}
-        persons = self.engine.from_numpy({"unit_id": files.persons.keys, KIND: files.persons.kinds})
-        persons = persons.join(self._kinds_of_persons(nw.Int32), on=KIND, how="inner")
-        others = [name for name in people.columns if name != "unit_id"]
         return {
             "geography": self.tables["geography"],
             "units": Loaded(frame.select("unit_id", *own, *area, **ids), units.file),
-            "persons": Loaded(persons.select("unit_id", *others), people.file),
+            "persons": Loaded(people.joined(), self.tables["persons"].file),
         }
 
 

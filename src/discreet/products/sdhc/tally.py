@@ -109,8 +109,6 @@ def _persons(census: Census, *own: str) -> Frame:
     `person` is the kind. Race and Hispanic origin of adults matter in no table, and are left
     out of it; those of householders, in the numbers of a kind, are `head`, missing for others.
     """
-    rows = census.frame("persons", ["unit_id", *own, *PERSON_COLUMNS])
-    kept = {name: f'"{name}"' for name in ("unit_id", *own)}
     told = {
         "place": PERSON_KINDS.sql("relationship", "age"),
         "who": PERSON_KINDS.sql("race", "hispanic"),
@@ -122,7 +120,12 @@ def _persons(census: Census, *own: str) -> Frame:
         "person": "(place + case when child then who else 0 end)::smallint",
         "head": "(case when first then who end)::tinyint",
     }
-    return census.engine.project(census.engine.project(rows, kept | told), kept | kinds)
+
+    def recode(rows: Frame, ids: Sequence[str]) -> Frame:
+        kept = {name: f'"{name}"' for name in ids}
+        return census.engine.project(census.engine.project(rows, kept | told), kept | kinds)
+
+    return census.recode_persons(["unit_id", *own], [*PERSON_COLUMNS], recode)
 
 
 def _units(census: Census, states: Sequence[str], persons: Frame) -> Frame:
