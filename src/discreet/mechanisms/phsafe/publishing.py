@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.engine import Engine
+from discreet.errors import DiscreetError
 from discreet.files import FORMAT_VERSION, write_text
 from discreet.mechanisms.phsafe.accounting import Change, Noise
 from discreet.mechanisms.phsafe.configuration import Configuration
@@ -43,11 +44,9 @@ def write_release(
     """
     released: dict[str, Columns] = {}
     for table in dict.fromkeys(table for table, _ in variances):
-        rows = engine.to_numpy(engine.read_parquet(drawn / f"{table}.parquet"))
-        levels = [level for of, level in variances if of == table]
-        sizes = [sdhc.cells_of(level, table, settings.states) for level in levels]
-        rows["variance"] = np.repeat([variances[table, level] for level in levels], sizes)
-        released[table] = rows
+        levels = {level: spread for (of, level), spread in variances.items() if of == table}
+        frame = engine.read_parquet(drawn / f"{table}.parquet").select("cell", "value")
+        released[table] = _labelled(table, engine.to_numpy(frame), levels, settings)
     for name, derived in sdhc.DERIVED.items():
         if derived.source in released:
             released[name] = derive(derived, released[derived.source])
@@ -63,17 +62,35 @@ def write_release(
                 _write(out / "estimates" / table, engine, columns)
 
 
+def _labelled(
+    table: str, drawn: Columns, variances: Mapping[str, float], settings: Configuration
+) -> Columns:
+    """Return what was drawn with its labels: numbers are read faster than texts."""
+    parts = [sdhc.labels(table, level, settings.states) for level in variances]
+    rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    if not np.array_equal(rows["cell"], drawn["cell"]):
+        raise DiscreetError(f"the drawn table {table} is not the one of these parameters.")
+    sizes = [len(part["cell"]) for part in parts]
+    rows["value"] = drawn["value"]
+    rows["variance"] = np.repeat([*variances.values()], sizes)
+    return rows
+
+
 def _estimates(
     pool: ThreadPoolExecutor, released: Mapping[str, Columns], settings: Configuration
 ) -> Iterator[dict[str, Columns]]:
-    """Start to make the tables of estimates, each from the tables it needs; yield them in turn."""
-    # Averages first: they take longest, and the last one should not be left alone.
+    """Start to make tables of estimates, each from those it needs; yield them as they are made."""
     asked: list[tuple[str, ...]] = [
         (one.numerator, one.denominator) for one in sdhc.estimates.AVERAGES.values()
     ]
     asked += [(table,) for table in sdhc.estimates.COUNTS]
     jobs = [{name: released[name] for name in names if name in released} for names in asked]
-    return pool.map(lambda job: sdhc.estimates.estimate_tables(job, settings.thresholds), jobs)
+    # Those that take longest first, so that none is left alone: averages of households with
+    # several kinds of persons, then tables of many cells.
+    jobs.sort(key=lambda job: (len(job), sum(len(one["cell"]) for one in job.values())))
+    make = sdhc.estimates.estimate_tables
+    started = [pool.submit(make, job, settings.thresholds) for job in reversed(jobs)]
+    return (one.result() for one in as_completed(started))
 
 
 def derive(derived: sdhc.Derived, columns: Columns) -> Columns:
