@@ -194,16 +194,19 @@ class Examination:
         if not checks:
             return []
         flags = {f"c{i}": check.violated for i, check in enumerate(checks)}
-        # Counted as they are made: to mark all rows first takes far longer to plan.
+        # Made where they are counted: to mark all rows first takes far longer to plan.
         apart = {f"c{i}": check.violated for i, check in enumerate(checks) if check.mark_first}
         marks = flags | {name: nw.col(name) for name in apart}
         counted = frame.with_columns(**apart) if apart else frame
-        totals = counted.select(**{name: mark.cast(nw.Int64).sum() for name, mark in marks.items()})
         with reading(file):
-            counts = self.engine.rows(totals)[0]
+            # Most data break no rule, and that is said more quickly than how often each is.
+            broken = nw.any_horizontal(*marks.values(), ignore_nulls=False)
+            if not self.engine.rows(counted.select(broken.any()))[0][0]:
+                return []
+            totals = {name: mark.cast(nw.Int64).sum() for name, mark in marks.items()}
+            counts = self.engine.rows(counted.select(**totals))[0]
             failed = {i: int(count) for i, count in enumerate(counts) if count}
-            marked = frame.with_columns(**flags) if failed else frame
-            return self._at_fault(place, file, marked, checks, failed) if failed else []
+            return self._at_fault(place, file, frame.with_columns(**flags), checks, failed)
 
     def _at_fault(
         self,

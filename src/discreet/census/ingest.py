@@ -117,6 +117,7 @@ def read_census(
     engine, secret = engine or Engine(), key or secrets.token_hex(32)
     read = _examined(engine, source, plan, base, waivers, None)
     store, frames = read.store, read.store.frames(secret, lazy=True)
+    frames = {place: engine.named(frame) for place, frame in frames.items()}
     units, persons = frames.get("units"), frames.get("persons")
     # A layout may have loosened variables of the schema for its checks.
     strict = not any({*names} & {*base.variables(place)} for place, names in plan.also.items())

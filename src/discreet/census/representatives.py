@@ -23,7 +23,7 @@ from discreet.census.columns import Columns
 from discreet.census.consistency import made_from
 from discreet.census.declarations import TableName
 from discreet.census.examine import TABLES, Examination, Loaded
-from discreet.census.findings import Finding
+from discreet.census.findings import Finding, Findings
 from discreet.census.grouping import Chosen, alike, choose, firsts, mark_firsts
 from discreet.census.layout import Layout
 from discreet.census.linked import LinkedFiles, Numbers, Places, read_linked
@@ -69,7 +69,10 @@ def by_representatives(
     if files is None or sides is None:
         return None
     with contextlib.ExitStack() as lent:
-        return _Examiner(engine, sources, layout, schema, files, sides, lent).run()
+        examiner = _Examiner(engine, sources, layout, schema, files, sides, lent)
+        examined = examiner.run()
+    # The engine looks at frames anew whenever a table comes or goes: here none does any more.
+    return None if examined is None else examiner.flawless(examined)
 
 
 class _Examiner:
@@ -91,8 +94,8 @@ class _Examiner:
         self.tables: dict[TableName, Loaded] = {}
         self.looked_at = self._looked_at()
 
-    def run(self) -> Flawless | None:
-        """Return the tables, or None if they have to be looked at row by row."""
+    def run(self) -> Findings | None:
+        """Return the empty findings of the representatives, or None to look at every row."""
         files = self.files
         kinds = np.arange(files.persons.many)
         if files.persons.lengths.sum() > MOST_TEXT:
@@ -119,11 +122,22 @@ class _Examiner:
             return None
         tables = {**self.tables, "persons": persons}
         examined = Examination(self.engine, self.schema, tables).run()
-        if examined.items:
-            return None
-        by_kind = self._all_persons()
-        every = self._all_rows(by_kind)
-        return Flawless(self.sources.unused(), examined.not_checked, every, by_kind)
+        return None if examined.items else examined
+
+    def flawless(self, examined: Findings) -> Flawless:
+        """Return the tables with every row: its id, and the columns of its kind."""
+        units, persons = self.files.units, self.files.persons
+        rows = self.engine.from_numpy({"unit_id": persons.keys, KIND: persons.kinds})
+        unit_rows = self.engine.from_numpy(
+            {"unit_id": units.keys, OWN: units.kinds, AREA: self.files.area}
+        )
+        by_kind = ByKind(rows, self._kinds_of_persons(nw.Int32), KIND)
+        tables: dict[TableName, Loaded] = {
+            "geography": self.tables["geography"],
+            "units": Loaded(self._with_columns(unit_rows), self.tables["units"].file),
+            "persons": Loaded(by_kind.joined(), self.tables["persons"].file),
+        }
+        return Flawless(self.sources.unused(), examined.not_checked, tables, by_kind)
 
     def _looked_at(self) -> set[str]:
         """Return the columns of units that checks of units or persons may look at, however made.
@@ -226,32 +240,17 @@ class _Examiner:
         found[numbers[CHOSEN]] = numbers["class"]
         return found
 
-    # -- all rows ----------------------------------------------------------------------------
-
-    def _all_persons(self) -> ByKind:
-        """Return the id of every person, and the columns of its kind."""
-        persons = self.files.persons
-        rows = self.engine.from_numpy({"unit_id": persons.keys, KIND: persons.kinds})
-        return ByKind(rows, self._kinds_of_persons(nw.Int32), KIND)
-
-    def _all_rows(self, people: ByKind) -> dict[TableName, Loaded]:
-        """Return the tables with every row: its id, and the columns of its kind."""
-        files, units = self.files, self.tables["units"]
+    def _with_columns(self, frame: Frame) -> Frame:
+        """Return rows of units, which have an id and two kinds, with their columns."""
+        units = self.tables["units"]
         names = [n for n in model_columns(self.schema, "units", True) if n in units.columns]
         area = [name for name in names if name in self.sides.of_area]
         own = [n for n in names if n not in (*area, *self.sides.of_id, "unit_id")]
-        frame = self.engine.from_numpy(
-            {"unit_id": files.units.keys, OWN: files.units.kinds, AREA: files.area}
-        )
         for kind, columns in ((OWN, own), (AREA, area)):
             known = units.frame.filter(nw.col(kind) >= 0).select(kind, *columns)
             frame = frame.join(known, on=kind, how="inner")
         ids = {n: nw.col("unit_id").cast(units.columns[n]) for n in self.sides.of_id}
-        return {
-            "geography": self.tables["geography"],
-            "units": Loaded(frame.select("unit_id", *own, *area, **ids), units.file),
-            "persons": Loaded(people.joined(), self.tables["persons"].file),
-        }
+        return frame.select("unit_id", *own, *area, **ids)
 
 
 def _only(schema: Schema, place: TableName) -> set[str]:

@@ -182,6 +182,16 @@ class Engine:
             self._relation(frame).create(name)
         return self._frame(self._connection.table(name))
 
+    def named(self, frame: Frame) -> Frame:
+        """Return `frame` under a name, not computed: a view of many steps is looked at as one.
+
+        Relations are looked at anew, step by step, whenever a table has come or gone.
+        """
+        name = next(self._names)
+        with _guarded("naming"):
+            self._relation(frame).create_view(name)
+        return self._frame(self._connection.table(name))
+
     def project(self, frame: Frame, columns: Mapping[str, str]) -> Frame:
         """Return named SQL expressions over a frame, for what Narwhals has no word for."""
         listed = ", ".join(f"{sql} as {quoted(name)}" for name, sql in columns.items())
