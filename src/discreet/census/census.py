@@ -173,13 +173,13 @@ class Census:
         made for those who need one.
         """
         lives = self.table("persons").join(units.select("unit_id"), on="unit_id", how="semi")
-        return replace(self, persons=lives).keyed()
+        return replace(self, persons=lives).keyed(few=True)
 
-    def keyed(self) -> Census:
-        """Return the census with a key for every person."""
+    def keyed(self, few: bool = False) -> Census:
+        """Return the census with a key for every person; `few` as in `with_person_key`."""
         if self.key is None or self.persons is None:
             return self
-        persons = with_person_key(self.engine, self.persons, self.schema, self.key)
+        persons = with_person_key(self.engine, self.persons, self.schema, self.key, few)
         return replace(self, persons=persons, key=None)
 
     @cached_property

@@ -18,13 +18,20 @@ def key_columns(schema: Schema, present: list[str]) -> list[str]:
     return [name for name in ("unit_id", schema.block, *schema.persons) if name in present]
 
 
-def with_person_key(engine: Engine, persons: Frame, schema: Schema, key: str) -> Frame:
+def with_person_key(
+    engine: Engine, persons: Frame, schema: Schema, key: str, few: bool = False
+) -> Frame:
     """Return persons with `person_key`, a keyed hash of the record and of its ordinal.
 
     Identical records of one unit are numbered from 1 so that their keys differ; which of
-    them gets which number is immaterial because they are identical.
+    them gets which number is immaterial because they are identical. Of many persons, those
+    that may be identical are sought first; of a `few` it is as quick to number all.
     """
     columns = key_columns(schema, persons.collect_schema().names())
+    if few:
+        numbered = engine.number_within(persons, columns, "_ordinal")
+        keyed = engine.order_key(numbered, [*columns, "_ordinal"], key, "person_key")
+        return keyed.drop("_ordinal")
     first = persons.with_columns(_ordinal=nw.lit(1, dtype=nw.Int64))
     keyed = engine.materialise(engine.order_key(first, [*columns, "_ordinal"], key, "person_key"))
     if not engine.repeated(keyed, "person_key"):

@@ -240,6 +240,13 @@ class Engine:
         column = f"row_number() over (order by {_order(order_by)}) as {quoted(name)}"
         return self._frame(self._relation(frame).project(f"*, {column}"))
 
+    def number_within(self, frame: Frame, columns: Sequence[str], name: str) -> Frame:
+        """Add a number from 1 on that tells rows apart which agree on `columns`."""
+        _check_new(frame, name)
+        listed = ", ".join(map(quoted, columns))
+        column = f"row_number() over (partition by {listed}) as {quoted(name)}"
+        return self._frame(self._relation(frame).project(f"*, {column}"))
+
     def sort_and_number(self, frame: Frame, order_by: Sequence[str], name: str) -> Frame:
         """Return the rows computed once and stored in this order, with their 1-based position."""
         _check_new(frame, name)
