@@ -289,7 +289,7 @@ _engines: list[Engine] = []
 
 def sound_engine() -> Engine:
     """Return the engine of this process; a damaged file may have stopped the last one."""
-    if not _engines or not _engines[-1].can_match("x"):
+    if not _engines or _engines[-1].cannot_match(["x"]):
         _engines.append(Engine(threads=1))
     return _engines[-1]
 

@@ -277,8 +277,10 @@ def check_patterns(engine: Engine, schema: Schema) -> None:
     for place in TABLES:
         variables = schema.variables(place)
         patterns |= {n: v.pattern for n, v in variables.items() if v.pattern is not None}
-    for name, pattern in patterns.items():
-        if not engine.can_match(anchored(pattern)):
+    anchors = {name: anchored(pattern) for name, pattern in patterns.items()}
+    refused = engine.cannot_match([*anchors.values()])
+    for name, pattern in anchors.items():
+        if pattern in refused:
             raise BadInput(
                 f"schema {schema.name}: the pattern of '{name}' is one the engine cannot match. "
                 f"Write it without look-ahead, look-behind and back-references."

@@ -53,13 +53,19 @@ class Mapped:
 
 
 class Mapper:
-    """Make one table."""
+    """Make one table; `paired` if rows are known to pair up with those that they look up."""
 
     def __init__(
-        self, engine: Engine, sources: Sources, layout: Layout, schema: Schema, place: TableName
+        self,
+        engine: Engine,
+        sources: Sources,
+        layout: Layout,
+        schema: Schema,
+        place: TableName,
+        paired: bool = False,
     ) -> None:
         self.engine, self.sources, self.schema, self.place = engine, sources, schema, place
-        self.layout, self.plan = layout, layout.tables[place]
+        self.layout, self.plan, self.paired = layout, layout.tables[place], paired
         self.given: dict[str, Making] = {}
         self.raw = sources.open(place)
         self.frame = self.raw.frame
@@ -163,7 +169,7 @@ class Mapper:
         self.frame = self.frame.with_columns(_key=as_text(on, self.types[on]))
         own = self.frame.select("_key")
         once = keyed.select("_key", ROW, *(nw.col(c).alias(new) for c, new in names.items()))
-        if not self._pairs_up(other, keyed, own):
+        if not (self.paired or self._pairs_up(other, keyed, own)):
             once = once.unique(subset=["_key"], keep="first", order_by=[ROW])
             repeated = nw.col("_key").count().over("_key") != 1
             lost = repeated | nw.col("_known").is_null()

@@ -181,7 +181,8 @@ class _Examiner:
 
     def _map_given(self, place: TableName, told: Frame | None = None) -> Loaded:
         """Map the rows that stand for a file, and add what is told of them by their number."""
-        made = Mapper(self.engine, self.sources, self.layout, self.schema, place).run()
+        given = (self.engine, self.sources, self.layout, self.schema, place)
+        made = Mapper(*given, paired=True).run()  # as the files were linked
         self.mapped.append(made)
         frame = made.table.frame
         frame = frame if told is None else frame.join(told, on=ROW, how="inner")

@@ -283,13 +283,16 @@ class Engine:
                 distinct = f"bit_count(bitstring_agg({quoted(key)}, {low}, {high}))"
             return int(rows - relation.aggregate(distinct).fetchall()[0][0])
 
-    def can_match(self, pattern: str) -> bool:
-        """Say whether `pattern` is a regular expression this engine understands."""
+    def cannot_match(self, patterns: Sequence[str]) -> list[str]:
+        """Return the patterns that are no regular expressions this engine understands."""
         try:
-            self._connection.execute("select regexp_matches('', ?)", [pattern]).fetchall()
+            matches = ", ".join(["regexp_matches('', ?)"] * len(patterns))
+            self._connection.execute(f"select {matches or 1}", [*patterns]).fetchall()
         except duckdb.Error:
-            return False
-        return True
+            if len(patterns) == 1:
+                return [*patterns]
+            return [bad for one in patterns for bad in self.cannot_match([one])]
+        return []
 
     # -- out --------------------------------------------------------------------------
 
