@@ -102,9 +102,11 @@ def test_what_is_made_of_persons_is_made_once_for_each_kind(copied: Copy, engine
         return rows.select(*ids, twice=2 * nw.col("age"))
 
     def made(census: Census) -> list[tuple[int, int]]:
-        return sorted(engine.rows(census.recode_persons(["unit_id"], ["age", "race"], recode)))
+        return sorted(
+            engine.rows(census.recode("persons", ["unit_id"], [(["age", "race"], recode)]))
+        )
 
-    assert made(read) == made(dataclasses.replace(read, by_kind=None))
+    assert made(read) == made(dataclasses.replace(read, by_kind={}))
     assert seen == [len({*engine.rows(read.persons.select(*own))}), len(engine.rows(read.persons))]
     # Another table of persons is not made of the kinds of this one.
     grown = dataclasses.replace(read, persons=read.persons.filter(nw.col("age") > 17))

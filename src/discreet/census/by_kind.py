@@ -1,27 +1,58 @@
-"""A table as rows that name their kind, beside the columns that rows of a kind share."""
+"""A table as rows that name their kinds, beside the columns that rows of a kind share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from discreet.census.columns import Columns
+from discreet.census.declarations import TableName
+from discreet.census.schema import Schema
 from discreet.engine import Frame
+
+#: Makes columns of others, row by row: of a frame, of which some columns are to be kept. May
+#: leave rows out.
+Make = Callable[[Frame, Sequence[str]], Frame]
+
+#: The columns that are looked at, and what is made of them.
+Recode = tuple[Sequence[str], Make]
 
 
 @dataclass(frozen=True)
 class ByKind:
-    """The rows, each with its ids and its kind; and the kinds, each once."""
+    """The rows with their ids and kinds; and the kinds, by the column that names them."""
 
     rows: Frame
-    kinds: Frame
-    #: The column that both have.
-    on: str
+    kinds: Mapping[str, Frame]
 
-    def joined(self, make: Callable[[Frame], Frame] | None = None) -> Frame:
-        """Return rows with the columns of their kind, or with what `make` makes of the kinds.
+    def joined(self) -> Frame:
+        """Return the rows with the columns of their kinds."""
+        return self._joined(self.kinds.items())
 
-        `make` has to keep the column that both have.
+    def recoded(
+        self, schema: Schema, place: TableName, geography: Frame, recodes: Sequence[Recode]
+    ) -> Frame | None:
+        """Return ids, and what is made of each kind; None if something is made of several kinds.
+
+        What is looked at may be a column of the geography, if a kind names the block.
         """
-        kinds = self.kinds if make is None else make(self.kinds)
-        found = self.rows.join(kinds, on=self.on, how="inner")
-        return found.select(*(n for n in found.collect_schema().names() if n != self.on))
+        told = []
+        for columns, make in recodes:
+            on = next((on for on in self.kinds if self._tells(on, columns, schema, place)), None)
+            if on is None:
+                return None
+            tables = {place: self.kinds[on], "geography": geography}
+            kinds = Columns(schema, tables.__getitem__).add(place, columns)
+            told.append((on, make(kinds, [on])))
+        return self._joined(told)
+
+    def _tells(self, on: str, columns: Sequence[str], schema: Schema, place: TableName) -> bool:
+        there = {*self.kinds[on].collect_schema().names()}
+        above = schema.block in there
+        return all(n in there or (above and schema.home(n, place) == "geography") for n in columns)
+
+    def _joined(self, kinds: Iterable[tuple[str, Frame]]) -> Frame:
+        frame = self.rows
+        for on, told in kinds:
+            frame = frame.join(told, on=on, how="inner")
+        return frame.drop(*self.kinds)

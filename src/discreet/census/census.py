@@ -10,7 +10,7 @@ A census is a folder::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any, Literal
 import narwhals as nw
 
 from discreet.census import condition
-from discreet.census.by_kind import ByKind
+from discreet.census.by_kind import ByKind, Recode
 from discreet.census.columns import Columns
 from discreet.census.declarations import TableName
 from discreet.census.findings import Findings, Waiver
@@ -70,8 +70,10 @@ class Census:
     waivers: tuple[Waiver, ...] = field(default=(), repr=False, compare=False)
     #: Schema and tables, if they were checked by all rules when files were read.
     examined: tuple[object, ...] = field(default=(), repr=False, compare=False)
-    #: The table of persons, and the same by kinds, if files were read so.
-    by_kind: tuple[Frame, ByKind] | None = field(default=None, repr=False, compare=False)
+    #: Tables of files that were read by kinds, and the same by kinds.
+    by_kind: Mapping[TableName, tuple[Frame, ByKind]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
     _columns: Columns = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -148,23 +150,27 @@ class Census:
             frame = frame.filter(condition.to_expression(where))
         return frame.select(*wanted)
 
-    def recode_persons(
-        self,
-        ids: Sequence[str],
-        columns: Sequence[str],
-        recode: Callable[[Frame, Sequence[str]], Frame],
-    ) -> Frame:
-        """Return `ids` of all persons, and what `recode` makes of other `columns` of a person.
+    def recode(self, place: TableName, ids: Sequence[str], recodes: Sequence[Recode]) -> Frame:
+        """Return `ids` of a table and what `recodes` make of its other columns, row by row.
 
-        `recode` gets a frame and the columns to keep of it, and looks at each row by itself.
-        Where persons were read by kinds, it sees each kind once.
+        A recode looks at some columns, makes others of them, and may leave rows out. Where a
+        table was read by kinds, it sees each kind once.
         """
-        if self.by_kind is not None and self.by_kind[0] is self.persons:
-            persons = self.by_kind[1]
-            there = {*persons.kinds.collect_schema().names()}
-            if there.issuperset(columns) and {*ids} <= {*persons.rows.collect_schema().names()}:
-                return persons.joined(lambda kinds: recode(kinds, [persons.on]))
-        return recode(self.frame("persons", [*ids, *columns]), ids)
+        same, by_kind = self.by_kind.get(place, (None, None))
+        if by_kind is not None and same is self.table(place):
+            found = by_kind.recoded(self.schema, place, self.geography, recodes)
+            there = set() if found is None else {*found.collect_schema().names()}
+            if found is not None and there.issuperset(ids):
+                return found
+        looked_at = [name for columns, _ in recodes for name in columns]
+        frame = self.frame(place, [*ids, *looked_at])
+        kept = [*ids]
+        for number, (_, make) in enumerate(recodes):
+            later = [name for columns, _ in recodes[number + 1 :] for name in columns]
+            before = {*frame.collect_schema().names()}
+            frame = make(frame, [*kept, *later])
+            kept += [name for name in frame.collect_schema().names() if name not in before]
+        return frame
 
     def members(self, units: Frame) -> Census:
         """Return the census with persons of some units (`unit_id`) alone, each with its key.

@@ -7,7 +7,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from discreet.census.by_kind import ByKind
@@ -134,7 +134,7 @@ def read_census(
         findings=read.findings,
         waivers=tuple(read.waivers),
         examined=(store.schema, frames["geography"], units, persons) if strict else (),
-        by_kind=None if read.persons is None or persons is None else (persons, read.persons),
+        by_kind={place: (frames[place], one) for place, one in read.by_kind.items()},
     )
 
 
@@ -195,8 +195,8 @@ class _Examined:
     findings: Findings
     waivers: list[Waiver]
     store: Store
-    #: Persons by kinds, if they were read so.
-    persons: ByKind | None = None
+    #: Tables by kinds, if they were read so.
+    by_kind: Mapping[TableName, ByKind] = field(default_factory=dict)
 
 
 def _examined(
@@ -217,7 +217,7 @@ def _examined(
     if flawless is not None:
         findings = Findings(tuple(flawless.notes), flawless.not_checked).waive(given)
         store = Store(engine, layout.kept(base), flawless.tables, set())
-        return _Examined(findings, given, store, flawless.persons)
+        return _Examined(findings, given, store, flawless.by_kind)
     sources = Sources(engine, source, layout)
     found, tables, mapped = _mapped(engine, sources, layout, checked)
     examination = Examination(engine, checked, tables, keep_values=values is not None)

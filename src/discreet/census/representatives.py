@@ -57,7 +57,7 @@ class Flawless:
     #: Rules that need a column these files do not have, as in `Findings`.
     not_checked: Mapping[str, str]
     tables: dict[TableName, Loaded]
-    persons: ByKind
+    by_kind: dict[TableName, ByKind]
 
 
 def by_representatives(
@@ -131,13 +131,16 @@ class _Examiner:
         unit_rows = self.engine.from_numpy(
             {"unit_id": units.keys, OWN: units.kinds, AREA: self.files.area}
         )
-        by_kind = ByKind(rows, self._kinds_of_persons(nw.Int32), KIND)
-        tables: dict[TableName, Loaded] = {
-            "geography": self.tables["geography"],
-            "units": Loaded(self._with_columns(unit_rows), self.tables["units"].file),
-            "persons": Loaded(by_kind.joined(), self.tables["persons"].file),
+        by_kind: dict[TableName, ByKind] = {
+            "units": ByKind(unit_rows, self._kinds_of_units()),
+            "persons": ByKind(rows, {KIND: self._kinds_of_persons(nw.Int32)}),
         }
-        return Flawless(self.sources.unused(), examined.not_checked, tables, by_kind)
+        every: dict[TableName, Loaded] = {
+            "geography": self.tables["geography"],
+            "units": Loaded(self._with_ids(by_kind["units"].joined()), self.tables["units"].file),
+            "persons": Loaded(by_kind["persons"].joined(), self.tables["persons"].file),
+        }
+        return Flawless(self.sources.unused(), examined.not_checked, every, by_kind)
 
     def _looked_at(self) -> set[str]:
         """Return the columns of units that checks of units or persons may look at, however made.
@@ -241,17 +244,22 @@ class _Examiner:
         found[numbers[CHOSEN]] = numbers["class"]
         return found
 
-    def _with_columns(self, frame: Frame) -> Frame:
-        """Return rows of units, which have an id and two kinds, with their columns."""
+    def _kinds_of_units(self) -> dict[str, Frame]:
+        """Return the columns of units by their own kind, and by that of their area."""
         units = self.tables["units"]
         names = [n for n in model_columns(self.schema, "units", True) if n in units.columns]
         area = [name for name in names if name in self.sides.of_area]
         own = [n for n in names if n not in (*area, *self.sides.of_id, "unit_id")]
-        for kind, columns in ((OWN, own), (AREA, area)):
-            known = units.frame.filter(nw.col(kind) >= 0).select(kind, *columns)
-            frame = frame.join(known, on=kind, how="inner")
-        ids = {n: nw.col("unit_id").cast(units.columns[n]) for n in self.sides.of_id}
-        return frame.select("unit_id", *own, *area, **ids)
+        return {
+            kind: units.frame.filter(nw.col(kind) >= 0).select(kind, *columns)
+            for kind, columns in ((OWN, own), (AREA, area))
+        }
+
+    def _with_ids(self, units: Frame) -> Frame:
+        """Return units with the columns that are made of their ids."""
+        types = self.tables["units"].columns
+        ids = {name: nw.col("unit_id").cast(types[name]) for name in self.sides.of_id}
+        return units.with_columns(**ids) if ids else units
 
 
 def _only(schema: Schema, place: TableName) -> set[str]:

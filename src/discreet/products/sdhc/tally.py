@@ -109,6 +109,7 @@ def _persons(census: Census, *own: str) -> Frame:
     `person` is the kind. Race and Hispanic origin of adults matter in no table, and are left
     out of it; those of householders, in the numbers of a kind, are `head`, missing for others.
     """
+    engine = census.engine
     told = {
         "place": PERSON_KINDS.sql("relationship", "age"),
         "who": PERSON_KINDS.sql("race", "hispanic"),
@@ -122,10 +123,14 @@ def _persons(census: Census, *own: str) -> Frame:
     }
 
     def recode(rows: Frame, ids: Sequence[str]) -> Frame:
-        kept = {name: f'"{name}"' for name in ids}
-        return census.engine.project(census.engine.project(rows, kept | told), kept | kinds)
+        return engine.project(engine.project(rows, _kept(ids) | told), _kept(ids) | kinds)
 
-    return census.recode_persons(["unit_id", *own], [*PERSON_COLUMNS], recode)
+    return census.recode("persons", ["unit_id", *own], [([*PERSON_COLUMNS], recode)])
+
+
+def _kept(names: Sequence[str]) -> dict[str, str]:
+    """Return columns to keep, in SQL."""
+    return {name: f'"{name}"' for name in names}
 
 
 def _units(census: Census, states: Sequence[str], persons: Frame) -> Frame:
@@ -135,14 +140,18 @@ def _units(census: Census, states: Sequence[str], persons: Frame) -> Frame:
     """
     engine = census.engine
     own = [name for name in UNIT_COLUMNS if not name.startswith("householder_")]
-    rows = census.frame("units", ["unit_id", "state", *own])
-    rows = rows.filter(nw.col("kind").is_in(("occupied", "vacant")))
-    numbers = np.arange(len(states), dtype=np.int32) * UNIT_KINDS.number
-    listed = {"state": np.array(states, dtype=object), "base": numbers}
-    rows = rows.join(engine.from_numpy(listed), on="state", how="inner")
-    housing = engine.materialise(
-        engine.project(rows, {"unit_id": "unit_id", "unit": f"base + {UNIT_KINDS.sql(*own)}"})
-    )
+    bases = np.arange(len(states), dtype=np.int32) * UNIT_KINDS.number
+    listed = engine.from_numpy({"state": np.array(states, dtype=object), "base": bases})
+
+    def recode(rows: Frame, ids: Sequence[str]) -> Frame:
+        rows = rows.filter(nw.col("kind").is_in(("occupied", "vacant")))
+        return engine.project(rows, _kept(ids) | {"own": UNIT_KINDS.sql(*own)})
+
+    def locate(rows: Frame, ids: Sequence[str]) -> Frame:
+        return rows.join(listed, on="state", how="inner").select(*ids, "base")
+
+    housing = census.recode("units", ["unit_id"], [(own, recode), (["state"], locate)])
+    housing = engine.materialise(housing.select("unit_id", unit=nw.col("base") + nw.col("own")))
     # The columns of householders are the last ones of a kind, so their numbers are added.
     heads = persons.filter(~nw.col("head").is_null()).select("unit_id", "head")
     joined = housing.join(heads, on="unit_id", how="left")
