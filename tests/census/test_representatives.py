@@ -26,8 +26,8 @@ from discreet.census.census import as_data
 from discreet.census.grouping import Chosen, alike, choose
 from discreet.census.layout import Layout
 from discreet.census.sources import Sources
-from discreet.engine import Engine
-from discreet.errors import BadInput
+from discreet.engine import Engine, EngineStopped
+from discreet.errors import BadInput, UnreadableFile
 
 VIOLATIONS: list[dict[str, Any]] = [
     case
@@ -92,6 +92,20 @@ def test_a_clean_sample_needs_no_look_at_every_row(
     assert first == second
     for path in sorted((folder.parent / "slow").iterdir()):
         assert path.read_bytes() == (folder.parent / "quick" / path.name).read_bytes()
+
+
+@pytest.mark.parametrize("stop", [EngineStopped("no"), UnreadableFile("units.csv", "no", "no")])
+def test_what_the_engine_stops_at_is_read_row_by_row(
+    copied: Copy, engine: Engine, monkeypatch: pytest.MonkeyPatch, stop: Exception
+) -> None:
+    folder = copied("phsafe")
+    assert quick(engine, folder) is not None
+
+    def stopped(*_: object) -> None:
+        raise stop
+
+    monkeypatch.setattr(representatives._Examiner, "_choose", stopped)
+    assert quick(engine, folder) is None
 
 
 @pytest.mark.parametrize(

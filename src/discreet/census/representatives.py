@@ -33,7 +33,8 @@ from discreet.census.schema import Schema
 from discreet.census.sides import Sides
 from discreet.census.sources import Sources
 from discreet.census.validate import model_columns
-from discreet.engine import Engine, Frame, Plain
+from discreet.engine import Engine, EngineStopped, Frame, Plain
+from discreet.errors import UnreadableFile
 
 #: More pairs of a kind of persons and a class of units than this are not worth listing.
 MOST_PAIRS = 1 << 26
@@ -68,9 +69,12 @@ def by_representatives(
     sides = None if files is None else Sides.of(layout, schema, files)
     if files is None or sides is None:
         return None
-    with contextlib.ExitStack() as lent:
-        examiner = _Examiner(engine, sources, layout, schema, files, sides, lent)
-        examined = examiner.run()
+    try:
+        with contextlib.ExitStack() as lent:
+            examiner = _Examiner(engine, sources, layout, schema, files, sides, lent)
+            examined = examiner.run()
+    except (EngineStopped, UnreadableFile):  # who reads every row can say at which
+        return None
     # The engine looks at frames anew whenever a table comes or goes: here none does any more.
     return None if examined is None else examiner.flawless(examined)
 
