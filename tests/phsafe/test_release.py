@@ -1,6 +1,7 @@
 """What a release holds: every cell with its noise and variance, and what follows from it."""
 
 import csv
+import dataclasses
 import warnings
 from collections import defaultdict
 from fractions import Fraction
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.engine import Engine
+from discreet.errors import BadInput
 from discreet.mechanisms import make_draw, mechanism, protect
 from discreet.mechanisms.phsafe import load_configuration
 from discreet.noise import key_of, trial
@@ -312,6 +314,41 @@ def test_a_nation_of_one_state_is_not_passed_over(engine, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         mechanism("phsafe", census.schema, own).check(census)
+
+
+def test_every_column_and_cell_that_is_published_is_in_the_codebook(release):
+    rows = [line.split("|") for line in (release.folder / "codebook.csv").read_text().splitlines()]
+    columns = {(table, column) for table, column, *_ in rows}
+    codes = {(table, code) for table, column, code, *_ in rows if column.endswith("DATA_CELL")}
+    for kind, told in (("tables", "*"), ("estimates", "estimates")):
+        for path in (release.folder / kind).glob("*.csv"):
+            header, *lines = (line.split("|") for line in path.read_text().splitlines())
+            for name in header:
+                plain = name.removesuffix("_NUM").removesuffix("_DENOM")
+                known = {(told, name), (told, plain), ("*", name), (path.stem, name)} & columns
+                assert known, (path.name, name)
+            (place,) = (i for i, name in enumerate(header) if name.endswith("DATA_CELL"))
+            cells = {line[place] for line in lines}
+            assert {(path.stem, cell) for cell in cells} <= codes, path.name
+    # And nothing of a quotient's parts that is nowhere.
+    assert ("PH1_num", "1") not in codes
+
+
+def test_a_column_that_no_table_looks_at_need_not_be_there(engine, tmp_path):
+    census = census_of(engine, [Home(1, FAMILY)])
+    short = dataclasses.replace(census, units=census.units.drop("tenure", "couple_type"))
+    nothing = {table: dict.fromkeys(shell.levels, "0") for table, shell in sdhc.SHELLS.items()}
+    ages = {**nothing, "PH1_num": {**nothing["PH1_num"], "state_*": "1"}}
+    own = {"states": ["50"], "thresholds": US.thresholds}
+    made = mechanism("phsafe", census.schema, {**own, "budgets": ages})
+    tables = [
+        protect(made, one, trial(1), tmp_path / name).folder / "tables"
+        for name, one in (("short", short), ("whole", census))
+    ]
+    assert folder_bytes(tables[0]) == folder_bytes(tables[1])
+    tenure = {**nothing, "PH7": {**nothing["PH7"], "state_*": "1"}}
+    with pytest.raises(BadInput, match="tenure"):
+        mechanism("phsafe", census.schema, {**own, "budgets": tenure}).check(short)
 
 
 def test_parameters_written_out_make_the_same_mechanism(nation, release, tmp_path):

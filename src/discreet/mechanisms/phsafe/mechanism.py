@@ -123,7 +123,7 @@ class PHSafe(Parameters):
         tables = list(dict.fromkeys(part.table for part in self.account.parts))
         taus = {part.table: part.threshold for part in self.account.parts}
         thresholds = {table: tau for table, tau in taus.items() if tau is not None}
-        tally = sdhc.tally_census(census, thresholds, self.settings.states)
+        tally = sdhc.tally_census(census, thresholds, self.settings.states, tables)
         sdhc.check_cells(tally, tables)
         return tally
 

@@ -53,10 +53,12 @@ def write_release(
     distribution = DISTRIBUTIONS[settings.noise]
     # The kernels of estimates release the lock: tables are written meanwhile.
     with ThreadPoolExecutor(2) as pool:
-        estimated = _estimates(pool, released, settings) if settings.noise == "gaussian" else ()
+        normal = settings.noise == "gaussian"
+        estimated = _estimates(pool, released, settings) if normal else ()
         for table, columns in released.items():
             _write(out / "tables" / table, engine, published_columns(table, columns, distribution))
-        _write_codebook(out / "codebook.csv", sdhc.codebook(released, settings.states))
+        book = sdhc.codebook(released, settings.states, normal)
+        _write_codebook(out / "codebook.csv", book)
         for tables in estimated:
             for table, columns in tables.items():
                 _write(out / "estimates" / table, engine, columns)

@@ -26,7 +26,7 @@ def count_tables(
     lies in no cell of a table.
     """
     tables = [n for n, shell in SHELLS.items() if shell.counts == "units" or n in thresholds]
-    tally = tally_census(census, thresholds, states)
+    tally = tally_census(census, thresholds, states, tables)
     check_cells(tally, tables)
     return {
         (name, level): counts_of(tally, name, level, thresholds.get(name))

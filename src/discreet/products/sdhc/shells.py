@@ -77,6 +77,12 @@ class Shell:
         return tuple(name for name in LEVELS if grouped or name.endswith("_*"))
 
     @property
+    def columns(self) -> frozenset[str]:
+        """Return the columns of persons and units that filters and cells look at."""
+        conditions = [self.persons, self.units, *(cell.where for cell in self.cells.values())]
+        return frozenset(name for where in conditions for name in where)
+
+    @property
     def column(self) -> str:
         """Return the name of the column of cell numbers in published files."""
         return cell_column(self.name)

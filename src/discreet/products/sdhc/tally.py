@@ -9,7 +9,7 @@ pairs of kinds, however large the census is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,12 +70,21 @@ class Tally:
     )
 
 
-def tally_census(census: Census, thresholds: Mapping[str, int], states: Sequence[str]) -> Tally:
-    """Count a census by kinds, for all tables of units and those of persons with a threshold."""
+def tally_census(
+    census: Census,
+    thresholds: Mapping[str, int],
+    states: Sequence[str],
+    tables: Collection[str] = tuple(SHELLS),
+) -> Tally:
+    """Count a census by kinds, for tables of units and those of persons with a threshold.
+
+    Columns that none of the `tables` looks at need not be there, and are not told apart.
+    """
     engine, places = census.engine, tuple(sorted(states))
     _check_states(census, places)
     persons = engine.materialise(_persons(census))
-    units = _units(census, places, persons)  # and refuses two householders, as `_cuts` needs
+    # Two householders in a unit are refused here, as `_cuts` needs.
+    units = _units(census, places, persons, tables)
     joined = persons.join(units, on="unit_id", how="inner")
     cuts = {Cut.of(SHELLS[name].persons, tau) for name, tau in thresholds.items()}
     return Tally(
@@ -133,13 +142,14 @@ def _kept(names: Sequence[str]) -> dict[str, str]:
     return {name: f'"{name}"' for name in names}
 
 
-def _units(census: Census, states: Sequence[str], persons: Frame) -> Frame:
+def _units(census: Census, states: Sequence[str], persons: Frame, tables: Collection[str]) -> Frame:
     """Return `unit_id` and `unit` of every housing unit.
 
     `unit` is the number of the state times the number of kinds, plus the kind.
     """
     engine = census.engine
-    own = [name for name in UNIT_COLUMNS if not name.startswith("householder_")]
+    looked_at = {"kind"}.union(*(SHELLS[table].columns for table in tables))
+    own = [n for n in UNIT_COLUMNS if n in looked_at and not n.startswith("householder_")]
     bases = np.arange(len(states), dtype=np.int32) * UNIT_KINDS.number
     listed = engine.from_numpy({"state": np.array(states, dtype=object), "base": bases})
 
