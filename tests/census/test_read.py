@@ -113,6 +113,37 @@ def test_what_is_made_of_persons_is_made_once_for_each_kind(copied: Copy, engine
     assert made(grown) == [row for row in made(read) if row[1] > 34]
 
 
+def test_recodes_of_kinds_and_of_rows_are_the_same(copied: Copy, engine: Engine) -> None:
+    """A column may be made of its namesake, types are those of the table, and nothing is seen
+    that was not asked for."""
+    read = read_census(copied("phsafe"), layout="phsafe", engine=engine, key="k")
+    seen = []
+
+    def older(rows: Frame, kept: Sequence[str]) -> Frame:
+        seen.append({*rows.collect_schema().names()} - {*kept})
+        return rows.select(*kept, age=nw.col("age") + 1)
+
+    def named(rows: Frame, kept: Sequence[str]) -> Frame:
+        seen.append({*rows.collect_schema().names()} - {*kept})
+        return rows.select(*kept, code=nw.col("race"))
+
+    def located(rows: Frame, kept: Sequence[str]) -> Frame:
+        return rows.select(*kept, place=nw.col("state"), of=nw.col("tenure"))
+
+    both = [(["age"], older), (["race"], named)]
+    for ids in (["unit_id"], []):
+        found = [
+            census.recode("persons", ids, both)
+            for census in (read, dataclasses.replace(read, by_kind={}))
+        ]
+        assert dict(found[0].collect_schema()) == dict(found[1].collect_schema())
+        assert sorted(engine.rows(found[0])) == sorted(engine.rows(found[1]))
+    assert seen == [{"age"}, {"race"}] * 4
+    # Of two kinds of the same rows, so they are put together first.
+    several = read.recode("units", ["unit_id"], [(["state", "tenure"], located)])
+    assert len(engine.rows(several)) == len(engine.rows(read.table("units")))
+
+
 def test_ids_that_are_no_numbers_have_their_keys_at_once(
     copied: Copy, take_in: TakeIn, engine: Engine, tmp_path: Path, layouts: Layouts
 ) -> None:

@@ -26,7 +26,7 @@ from discreet.census.census import as_data
 from discreet.census.grouping import Chosen, alike, choose
 from discreet.census.layout import Layout
 from discreet.census.sources import Sources
-from discreet.engine import Engine, EngineStopped
+from discreet.engine import Engine, EngineStopped, MemoryReached
 from discreet.errors import BadInput, UnreadableFile
 
 VIOLATIONS: list[dict[str, Any]] = [
@@ -94,7 +94,9 @@ def test_a_clean_sample_needs_no_look_at_every_row(
         assert path.read_bytes() == (folder.parent / "quick" / path.name).read_bytes()
 
 
-@pytest.mark.parametrize("stop", [EngineStopped("no"), UnreadableFile("units.csv", "no", "no")])
+@pytest.mark.parametrize(
+    "stop", [EngineStopped("no"), MemoryReached("no"), UnreadableFile("units.csv", "no", "no")]
+)
 def test_what_the_engine_stops_at_is_read_row_by_row(
     copied: Copy, engine: Engine, monkeypatch: pytest.MonkeyPatch, stop: Exception
 ) -> None:

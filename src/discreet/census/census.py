@@ -70,7 +70,7 @@ class Census:
     waivers: tuple[Waiver, ...] = field(default=(), repr=False, compare=False)
     #: Schema and tables, if they were checked by all rules when files were read.
     examined: tuple[object, ...] = field(default=(), repr=False, compare=False)
-    #: Tables of files that were read by kinds, and the same by kinds.
+    #: Tables of files that were read by kinds, and the same by kinds: of no other table.
     by_kind: Mapping[TableName, tuple[Frame, ByKind]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -158,19 +158,18 @@ class Census:
         """
         same, by_kind = self.by_kind.get(place, (None, None))
         if by_kind is not None and same is self.table(place):
-            found = by_kind.recoded(self.schema, place, self.geography, recodes)
-            there = set() if found is None else {*found.collect_schema().names()}
-            if found is not None and there.issuperset(ids):
+            tables: dict[TableName, Frame] = {place: same, "geography": self.geography}
+            found = by_kind.recoded(self.schema, tables, place, ids, recodes)
+            if found is not None:
                 return found
         looked_at = [name for columns, _ in recodes for name in columns]
-        frame = self.frame(place, [*ids, *looked_at])
-        kept = [*ids]
-        for number, (_, make) in enumerate(recodes):
-            later = [name for columns, _ in recodes[number + 1 :] for name in columns]
-            before = {*frame.collect_schema().names()}
-            frame = make(frame, [*kept, *later])
-            kept += [name for name in frame.collect_schema().names() if name not in before]
-        return frame
+        frame, kept = self.frame(place, [*ids, *looked_at]), [*ids]
+        for number, (columns, make) in enumerate(recodes):
+            later = [name for names, _ in recodes[number + 1 :] for name in names]
+            passed = list(dict.fromkeys([*kept, *later]))
+            frame = make(frame.select(*dict.fromkeys([*passed, *columns])), passed)
+            kept += [name for name in frame.collect_schema().names() if name not in passed]
+        return frame.select(*kept)
 
     def members(self, units: Frame) -> Census:
         """Return the census with persons of some units (`unit_id`) alone, each with its key.

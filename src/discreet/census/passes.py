@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.census.linked import Numbers, Places
 from discreet.compiled import compiled
+
+# As in `linked`, which is not imported: compiled code depends on all that its module imports.
+Numbers = NDArray[np.int64]
+Places = NDArray[np.int32]
 
 
 @compiled

@@ -33,7 +33,7 @@ from discreet.census.schema import Schema
 from discreet.census.sides import Sides
 from discreet.census.sources import Sources
 from discreet.census.validate import model_columns
-from discreet.engine import Engine, EngineStopped, Frame, Plain
+from discreet.engine import Engine, EngineStopped, Frame, MemoryReached, Plain
 from discreet.errors import UnreadableFile
 
 #: More pairs of a kind of persons and a class of units than this are not worth listing.
@@ -73,9 +73,9 @@ def by_representatives(
         with contextlib.ExitStack() as lent:
             examiner = _Examiner(engine, sources, layout, schema, files, sides, lent)
             examined = examiner.run()
-    except (EngineStopped, UnreadableFile):  # who reads every row can say at which
-        return None
-    # The engine looks at frames anew whenever a table comes or goes: here none does any more.
+    except (EngineStopped, MemoryReached, UnreadableFile):
+        return None  # who reads every row can say at which, and spills
+    # Only when nothing is lent any more: frames are looked at anew whenever a table comes or goes.
     return None if examined is None else examiner.flawless(examined)
 
 

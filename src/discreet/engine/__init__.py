@@ -7,7 +7,7 @@ Nothing outside this room executes a query.
 
 from discreet.engine.lists import Lists, Texts
 from discreet.engine.literals import list_literal
-from discreet.engine.local import Engine, EngineStopped, Frame
+from discreet.engine.local import Engine, EngineStopped, Frame, MemoryReached
 from discreet.engine.parallel import parallel_map
 from discreet.engine.plain import Plain, read_plain
 
@@ -16,6 +16,7 @@ __all__ = [
     "EngineStopped",
     "Frame",
     "Lists",
+    "MemoryReached",
     "Plain",
     "Texts",
     "list_literal",

@@ -42,13 +42,17 @@ class EngineStopped(DiscreetError):
     """A query could not be carried out, for instance because a file is damaged inside."""
 
 
+class MemoryReached(DiscreetError):
+    """A query needs more memory than the engine may take."""
+
+
 @contextlib.contextmanager
 def _guarded(doing: str) -> Iterator[None]:
     """Turn DuckDB errors into ours without their text, which may quote data."""
     try:
         yield
     except duckdb.OutOfMemoryException:
-        raise DiscreetError(
+        raise MemoryReached(
             f"{doing}: the memory limit was reached. Raise it or give a work folder to spill to."
         ) from None
     except duckdb.Error as error:

@@ -19,6 +19,10 @@ Words = NDArray[np.uint64]
 Numbers = NDArray[np.int64]
 Offsets = NDArray[np.int32]
 
+#: The kinds there are: their words end to end, where each begins, their hashes, and for a hash
+#: the slot where its kind stands, or else in a slot after it.
+Table = tuple[Words, Numbers, Words, Offsets]
+
 NEWLINE, QUOTE, FIRST_PRINTED, LAST_PRINTED = 10, 34, 32, 126
 ZERO = 48
 
@@ -59,9 +63,9 @@ def scan(
 ) -> tuple[int, Bytes, Offsets]:
     """Fill the key and the kind of every row; return the number of rows, and the kinds.
 
-    `data` is the text, a line feed and zeros, together `PADDING` bytes; word i of `words`
-    begins at its byte i. `form` is the separator, the number of columns and the place of the
-    key. A kind is its row without the key, so that the key's field is empty, and with a
+    `data` is the text and after it a line feed and zeros, `PADDING` bytes of both; word i of
+    `words` begins at its byte i. `form` is the separator, the number of columns and the place
+    of the key. A kind is its row without the key, so that the key's field is empty, and with a
     separator at its end; they are returned end to end, with where each field begins. The number
     of rows is -1 for text that is not plain: quotes, bytes that are not printed ASCII, a row
     with more or fewer fields, a key that is not a whole number written as usual; and once more
@@ -74,43 +78,51 @@ def scan(
         return -1, *nothing
     lines, codes = np.empty(BATCH * MOST_WORDS, dtype=np.uint64), np.empty(BATCH, dtype=np.uint64)
     ends, guess = np.zeros(BATCH + 1, dtype=np.int64), np.empty(BATCH, dtype=np.int64)
-    store, begins = np.empty(1 << 14, dtype=np.uint64), np.zeros((1 << 12) + 1, dtype=np.int64)
-    hashes, slots = np.empty(1 << 12, dtype=np.uint64), np.full(1 << 13, -1, dtype=np.int32)
+    table = (
+        np.empty(1 << 14, dtype=np.uint64),
+        np.zeros((1 << 12) + 1, dtype=np.int64),
+        np.empty(1 << 12, dtype=np.uint64),
+        np.full(1 << 13, -1, dtype=np.int32),
+    )
     many, row = 0, 0
     while at < size:
         rows, at = _rows(data, words, at, form, (lines, ends, codes), keys[row:])
         if at < 0 or (many > MANY_KINDS and 2 * many > row + rows):
             return -1, *nothing
         # Memory is waited for in both steps, but for many rows at a time.
+        store, begins, _, slots = table
         for i in range(rows):
             kinds[row + i] = slots[_home(codes[i], slots.size)]
             guess[i] = begins[kinds[row + i]] if kinds[row + i] >= 0 else -1
         for i in range(rows):
             line = lines[ends[i] : ends[i + 1]]
-            if guess[i] >= 0 and _alike(store, guess[i], line):
-                continue
-            code, slot = codes[i], _home(codes[i], slots.size)
-            while slots[slot] >= 0:
-                kind = slots[slot]
-                if hashes[kind] == code and _alike(store, begins[kind], line):
-                    break
-                slot = (slot + 1) & (slots.size - 1)
-            kind = slots[slot]
-            if kind < 0:
-                kind, begin, end = many, begins[many], begins[many] + line.size
-                many += 1
-                while store.size < end:
-                    store = np.concatenate((store, np.empty_like(store)))
-                store[begin:end] = line
-                begins[many], hashes[kind], slots[slot] = end, code, kind
-                if many == hashes.size:
-                    begins = np.concatenate((begins, np.empty(many, dtype=np.int64)))
-                    hashes = np.concatenate((hashes, np.empty_like(hashes)))
-                    slots = _slots(hashes, many)
-            kinds[row + i] = kind
+            if guess[i] < 0 or not _alike(store, guess[i], line):
+                kinds[row + i], many, table = _kind_of(table, many, line, codes[i])
         row += rows
-    texts = _texts(store, begins[: many + 1], separator)
+    texts = _texts(table[0], table[1][: many + 1], separator)
     return row, texts, _fields(texts, separator, columns * many)
+
+
+@compiled_within
+def _kind_of(table: Table, many: int, line: Words, code: np.uint64) -> tuple[np.int32, int, Table]:
+    """Return the kind of a row, which may be a new one; how many there are; and their table."""
+    store, begins, hashes, slots = table
+    slot = _home(code, slots.size)
+    while slots[slot] >= 0:
+        kind = slots[slot]
+        if hashes[kind] == code and _alike(store, begins[kind], line):
+            return kind, many, table
+        slot = (slot + 1) & (slots.size - 1)
+    begin, end = begins[many], begins[many] + line.size
+    while store.size < end:
+        store = np.concatenate((store, np.empty_like(store)))
+    store[begin:end] = line
+    begins[many + 1], hashes[many], slots[slot] = end, code, many
+    if many + 1 == hashes.size:
+        begins = np.concatenate((begins, np.empty(hashes.size, dtype=np.int64)))
+        hashes = np.concatenate((hashes, np.empty_like(hashes)))
+        slots = _slots(hashes, many + 1)
+    return np.int32(many), many + 1, (store, begins, hashes, slots)
 
 
 @compiled_within

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,7 +46,8 @@ def write_release(
     released: dict[str, Columns] = {}
     for table in dict.fromkeys(table for table, _ in variances):
         levels = {level: spread for (of, level), spread in variances.items() if of == table}
-        frame = engine.read_parquet(drawn / f"{table}.parquet").select("cell", "value")
+        frame = engine.read_parquet(drawn / f"{table}.parquet")
+        frame = frame.select("cell", "value", region=nw.col("region").cast(nw.Int64))
         released[table] = _labelled(table, engine.to_numpy(frame), levels, settings)
     for name, derived in sdhc.DERIVED.items():
         if derived.source in released:
@@ -70,7 +72,8 @@ def _labelled(
     """Return what was drawn with its labels: numbers are read faster than texts."""
     parts = [sdhc.labels(table, level, settings.states) for level in variances]
     rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    if not np.array_equal(rows["cell"], drawn["cell"]):
+    same = np.array_equal(rows["cell"], drawn["cell"])
+    if not same or not np.array_equal(rows["region"].astype(np.int64), drawn["region"]):
         raise DiscreetError(f"the drawn table {table} is not the one of these parameters.")
     sizes = [len(part["cell"]) for part in parts]
     rows["value"] = drawn["value"]
@@ -87,8 +90,7 @@ def _estimates(
     ]
     asked += [(table,) for table in sdhc.estimates.COUNTS]
     jobs = [{name: released[name] for name in names if name in released} for names in asked]
-    # Those that take longest first, so that none is left alone: averages of households with
-    # several kinds of persons, then tables of many cells.
+    # Averages take longest, then tables of many cells: first they, so that none is left alone.
     jobs.sort(key=lambda job: (len(job), sum(len(one["cell"]) for one in job.values())))
     make = sdhc.estimates.estimate_tables
     started = [pool.submit(make, job, settings.thresholds) for job in reversed(jobs)]
