@@ -68,6 +68,21 @@ def test_bad_input_is_one_error(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [f"topdown {PERSONS} --target county:total=3", "phsafe us-2020 --target PH3:state_A-G=10"],
+)
+def test_no_file_is_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.yaml").write_text("lines of a run\n")
+    done = CliRunner().invoke(app, ["plan", *arguments.split(), "--write", "own.yaml"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "--write: own.yaml is there already" in done.stderr
+    assert (tmp_path / "own.yaml").read_text() == "lines of a run\n"
+
+
 # --- phsafe ---------------------------------------------------------------------------------------
 
 SIZES = """format_version: 1
@@ -84,7 +99,7 @@ persons: {1: 28, 2: 34, 3: 15, 4: 13, 12: 1}
 def test_plans_of_2020_for_people(discreet, name: str, wanted: tuple[str, ...]) -> None:
     done = discreet("plan", "phsafe", name)
     assert done.returncode == 0, done.stderr
-    for number in (*wanted, "68.00", "never charged", "housing units"):
+    for number in (*wanted, "68.00", "never charged", "housing units", "1.645 sigma", "1.6448536"):
         assert number in done.stdout
 
 
@@ -100,6 +115,8 @@ def test_a_planned_configuration_is_written_and_read(discreet, tmp_path: Path) -
     assert len(margins) == 46
     assert 9.9999 < margins["PH3", "state_A-G"] <= 10
     assert told["truncation"]["source"] == "public"
+    lacking = {"PH3": "under_18", "PH4": "family_members", "PH6": "own_children"}
+    assert told["truncation"]["without_sizes"] == lacking
     assert told["promises"][0]["published_decimal"] > 1.257281
 
 

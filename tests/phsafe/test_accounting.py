@@ -7,8 +7,11 @@ from fractions import Fraction
 import pytest
 
 from discreet.census import load_schema
+from discreet.errors import BadInput
 from discreet.mechanisms import mechanism
 from discreet.mechanisms.phsafe import (
+    Configuration,
+    Parameters,
     account,
     budget_for_margin,
     load_configuration,
@@ -139,6 +142,47 @@ def test_a_budget_of_0_leaves_a_level_out():
     budgets["PH2"]["state_*"] = Fraction(1, 2)
     made = account(budgets, US.thresholds)
     assert [(part.table, part.level) for part in made.parts] == [("PH2", "state_*")]
+
+
+def merged(**given) -> Configuration:
+    return Parameters.model_validate({"configuration": "us-2020", **given}).settings
+
+
+def test_what_is_given_takes_the_place_of_single_entries():
+    found = merged(
+        budgets={"PH2": {"usa_*": "0"}, "PH7": {"state_*": "1/2"}}, thresholds={"PH3": 4}
+    )
+    expected = {table: dict(levels) for table, levels in US.budgets.items()}
+    expected["PH2"]["usa_*"], expected["PH7"]["state_*"] = Fraction(0), Fraction(1, 2)
+    assert found.budgets == expected
+    assert found.thresholds == {**US.thresholds, "PH3": 4}
+    assert (found.states, found.noise) == (US.states, US.noise)
+    parts = {(part.table, part.level): part for part in found.account.parts}
+    assert len(parts) == 45
+    assert ("PH2", "usa_*") not in parts
+    assert parts["PH3", "usa_*"].stability == 10
+    assert merged(budgets={}, thresholds={}) == US
+
+
+def test_parameters_are_written_out_in_full():
+    own = {"configuration": "us-2020", "budgets": {"PH2": {"usa_*": "1/3"}}}
+    made = mechanism("phsafe", load_schema("us-decennial"), own)
+    written = made.parameters()
+    assert "configuration" not in written
+    assert written["budgets"]["PH2"] == {"usa_*": "1/3", "state_*": "16371/1000000"}
+    assert len(written["budgets"]) == len(sdhc.SHELLS)
+    added = Fraction(1, 3) - US.budgets["PH2"]["usa_*"]
+    assert made.specify().budget.amount.of == 2 * (Fraction("1.257281") + added)
+    again = mechanism("phsafe", load_schema("us-decennial"), written)
+    assert again.specify() == made.specify()
+
+
+def test_budgets_of_one_noise_are_not_taken_for_another():
+    """What is rho for one is epsilon for the other."""
+    some = {"noise": "geometric", "budgets": {"PH2": {"usa_*": "1"}}}
+    with pytest.raises(BadInput, match="every table is needed"):
+        load_configuration("us-2020", some)
+    assert load_configuration("us-2020", {"noise": "gaussian"}) == load_configuration("us-2020")
 
 
 def test_geometric_noise_is_told_in_epsilon():

@@ -198,6 +198,33 @@ def test_examples_can_be_planned(root: Path, name: str) -> None:
     assert change == {"phsafe-us": "replace", "phsafe-own": "add-remove"}[name]
 
 
+def test_some_entries_of_a_named_configuration_are_planned_and_run(tmp_path: Path) -> None:
+    """Plan, promise and record follow the merged values; the record has them all."""
+    own = {"PH2": {"state_*": "1/10"}, "PH3": dict.fromkeys(US.budgets["PH3"], "0")}
+    parameters = {
+        "configuration": "us-2020",
+        "states": ["50"],
+        "budgets": own,
+        "thresholds": {"PH7": 4},
+    }
+    content = {"format_version": 1, "mechanism": "phsafe", "parameters": parameters}
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump(content) + LINES)
+    write_census(census_of(Engine(threads=1), [Home(1, (Person(40, "20"),))]), tmp_path / "census")
+    with pytest.warns(UserWarning, match="not the nation"):
+        release = run(tmp_path / "run.yaml", seed=1)
+    settings, _ = phsafe.read_settings(tmp_path / "run.yaml")
+    spared = sum(US.budgets["PH3"].values()) + US.budgets["PH2"]["state_*"]
+    total = Fraction("1.257281") - spared + Fraction(1, 10)
+    assert promised(plan(settings))["add-remove"] == total
+    assert release.specification.budget.amount.of == 2 * total
+    assert not (release.folder / "tables" / "PH3.csv").exists()
+    recorded = release.header.parameters
+    assert "configuration" not in recorded
+    assert recorded["thresholds"] == {**US.thresholds, "PH7": 4}
+    again = phsafe.Parameters.model_validate(recorded).settings
+    assert (again.budgets, again.account) == (settings.budgets, settings.account)
+
+
 def test_a_configuration_in_a_file_is_planned_too(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(yaml.safe_dump(PR.model_dump(mode="json")))
     assert phsafe.read_settings(tmp_path / "own.yaml") == (PR, "replace")
@@ -242,6 +269,25 @@ def test_truncation_by_hand() -> None:
     assert (found["PH7"].mean, found["PH7"].kept) == (25 / 3, 7)
     assert found["PH3"].lost == pytest.approx(1 / 7)
     assert found["PH3"].cut == 1
+
+
+def test_tables_without_sizes_are_told() -> None:
+    sizes = phsafe.load_sizes({**PUBLIC, "persons": {1: 1, 14: 1}, "under_18": {7: 1}})
+    found = plan(US, sizes=sizes)
+    assert found.unknown == {"PH4": "family_members", "PH6": "own_children"}
+    line = "  not known, for want of the key in brackets: PH4 (family_members), PH6 (own_children)"
+    assert found.describe()[-1] == line
+    more = {"family_members": {2: 1}, "own_children": {1: 1}}
+    every = plan(US, sizes=sizes.model_copy(update=more))
+    assert (len(every.biases), every.unknown) == (6, {})
+    assert not any("not known" in line for line in every.describe())
+
+
+def test_truncation_is_told_of_tables_that_are_made(root: Path) -> None:
+    settings, _ = phsafe.read_settings(root / "examples" / "phsafe-own.yaml")
+    sizes = phsafe.load_sizes({**PUBLIC, "persons": {1: 1, 14: 1}})
+    found = plan(settings, sizes=sizes)
+    assert ([bias.table for bias in found.biases], found.unknown) == (["PH1_num"], {})
 
 
 def test_noised_sizes_are_charged() -> None:

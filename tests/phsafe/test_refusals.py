@@ -9,10 +9,11 @@ import pytest
 import yaml
 
 from discreet.census import ingest
+from discreet.config import BadConfig, parse
 from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.mechanisms import mechanism
-from discreet.mechanisms.phsafe import load_configuration
+from discreet.mechanisms.phsafe import Parameters, load_configuration
 from discreet.run import run
 from discreet.simulate import simulate
 from phsafe.homes import Home, Person, census_of
@@ -155,6 +156,48 @@ def test_bad_parameters_are_refused(world, what):
     assert sorted(path.name for path in world.iterdir()) == ["census", "run.yaml"]
 
 
+#: The whole problem that is told, after the place where it is.
+WORDED = {
+    "no state": ({"states": []}, 'states: name at least one state, such as ["44"]'),
+    "numbers": ({"states": [44, 50]}, 'states: write codes as texts, in quotes: "44"'),
+    "no list": ({"states": "44"}, 'states: write a list of codes, such as ["44"]'),
+    "table": ({"budgets": {"PH22": {}}}, "budgets: no table 'PH22'. Did you mean 'PH2'?"),
+    "level": (
+        {"budgets": {"PH3": {"state_AG": "1"}}},
+        "budgets.PH3: no level 'state_AG'. Did you mean 'state_A-G'?",
+    ),
+    "an average": (
+        {"budgets": {"PH8": {"usa_*": "1"}}},
+        "budgets: no table 'PH8'. It comes from PH7 and PH8_denom.",
+    ),
+    "a numerator": (
+        {"thresholds": {"PH5_num": 3}},
+        "thresholds: no table of persons 'PH5_num'. It comes from PH4.",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WORDED)
+def test_one_problem_is_one_plain_sentence(what):
+    given, sentence = WORDED[what]
+    with pytest.raises(BadConfig) as refused:
+        parse(Parameters, {"configuration": "us-2020", **given}, "parameters").settings  # noqa: B018
+    assert refused.value.problems == [sentence]
+
+
+@pytest.mark.parametrize("what", ["table", "level"])
+def test_a_misspelt_name_is_not_buried_without_a_named_configuration(what):
+    given, sentence = WORDED[what]
+    with pytest.raises(BadConfig) as refused:
+        load_configuration({**US, **given})
+    assert refused.value.problems == [sentence]
+
+
+def test_without_a_named_configuration_everything_is_needed():
+    with pytest.raises(BadConfig, match="every table is needed; missing: PH1_num"):
+        load_configuration({**US, "budgets": {"PH2": {"usa_*": "1", "state_*": "1"}}})
+
+
 def test_a_message_names_what_was_given_and_not_what_comes_with_the_package(world):
     path = write_run(world, {"configuration": "us-2020", "states": ["03"]})
     with pytest.raises(BadInput, match=r"^parameters:\n  states") as refused:
@@ -186,6 +229,11 @@ def test_a_state_without_blocks_is_refused(world):
     with pytest.raises(BadInput, match="no block in 44"):
         run(write_run(world, {**US, "states": ["44", "50"]}))
     assert sorted(path.name for path in world.iterdir()) == ["census", "run.yaml"]
+
+
+def test_many_states_without_blocks_are_counted(world):
+    with pytest.raises(BadInput, match=r"no block in 01, 02, 04, 05, 06 and 45 more\. List"):
+        run(write_run(world, {"configuration": "us-2020"}))
 
 
 def test_another_country_is_refused():

@@ -43,7 +43,8 @@ def topdown(
         typer.Option(metavar="LEVEL:QUERY=MARGIN", help="A wanted margin of error (90 percent)."),
     ] = None,
     write: Annotated[
-        Path | None, typer.Option(help="Write the strategy that meets the targets to this file.")
+        Path | None,
+        typer.Option(help="Write the strategy that meets the targets to this new file."),
     ] = None,
     schema: Annotated[
         str | None, typer.Option(help="Check the strategies against this schema, too.")
@@ -61,10 +62,7 @@ def topdown(
 
     if (target or write) and len(strategies) > 1:
         raise BadInput("--target and --write are for one strategy. Plan them one after another.")
-    if write is not None:
-        if not target:
-            raise BadInput("--write: there is nothing new to write without --target.")
-        promises.check_target(write, "--write", *(Path(name) for name in strategies))
+    _check_write(write, target, *strategies)
     wanted, at = planning.targets_of(target or []), promises.fraction(delta, "delta")
     found = [planning.prepare(name, root, wanted, schema) for name in strategies]
     shown = [planning.plan(one, _numbers(children), at) for one in found]
@@ -109,7 +107,7 @@ def phsafe(
     ] = None,
     write: Annotated[
         Path | None,
-        typer.Option(help="Write parameters of a run that meet the targets to this file."),
+        typer.Option(help="Write parameters of a run that meet the targets to this new file."),
     ] = None,
     delta: Annotated[str, typer.Option(help="Delta of the epsilons.")] = "1e-10",
     as_json: Json = False,
@@ -122,10 +120,7 @@ def phsafe(
 
     planning = phsafe.planning
 
-    if write is not None:
-        if not target:
-            raise BadInput("--write: there is nothing new to write without --target.")
-        promises.check_target(write, "--write", Path(configuration))
+    _check_write(write, target, configuration)
     wanted, at = planning.targets_of(target or []), promises.fraction(delta, "delta")
     settings, change = phsafe.read_settings(configuration)
     if wanted:
@@ -141,6 +136,17 @@ def phsafe(
     print("\n".join(shown.describe()))
     if write is not None:
         print(f"\n{write}: written")
+
+
+def _check_write(path: Path | None, target: list[str] | None, *inputs: str) -> None:
+    """Refuse to write without targets, or over a file: it may hold lines added by hand."""
+    if path is None:
+        return
+    if not target:
+        raise BadInput("--write: there is nothing new to write without --target.")
+    promises.check_target(path, "--write", *map(Path, inputs))
+    if path.exists():
+        raise BadInput(f"--write: {path.name} is there already. Remove it, or choose another file.")
 
 
 def _numbers(text: str | None) -> list[int]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from discreet.config import Strict, parse, suggest
 from discreet.errors import BadInput
@@ -20,6 +20,25 @@ from discreet.spec import Rational
 
 #: No unit of the published files has more persons (FINAL_POP), so no threshold is larger.
 LARGEST_HOUSEHOLD = 99_999
+
+
+#: The noise of a configuration that names none.
+GAUSSIAN: Noise = "gaussian"
+
+
+def _codes(given: Any) -> Any:
+    """Refuse what is no list of texts, in plain words."""
+    if not isinstance(given, list | tuple):
+        raise ValueError('write a list of codes, such as ["44"]')
+    if not given:
+        raise ValueError('name at least one state, such as ["44"]')
+    if not all(isinstance(code, str) for code in given):
+        raise ValueError('write codes as texts, in quotes: "44"')
+    return given
+
+
+#: Codes of states as a file lists them.
+States = Annotated[tuple[str, ...], BeforeValidator(_codes)]
 
 
 class Configuration(Strict):
@@ -41,14 +60,16 @@ class Configuration(Strict):
     format_version: int = FORMAT_VERSION
     name: str = ""
     title: str = ""
-    states: tuple[str, ...] = Field(min_length=1)
+    states: States
     budgets: dict[str, dict[str, Annotated[Rational, Field(ge=0)]]]
     thresholds: dict[str, Annotated[int, Field(ge=1, le=LARGEST_HOUSEHOLD, strict=True)]]
-    noise: Noise = "gaussian"
+    noise: Noise = GAUSSIAN
 
     @model_validator(mode="after")
     def _possible(self) -> Configuration:
-        problems = [*_states(self.states), *_budgets(self.budgets), *_thresholds(self.thresholds)]
+        keys = _keys(self.budgets, self.thresholds)
+        # Where a name is misspelt the right one is missing, which need not be told, too.
+        problems = [*_states(self.states), *([*_strange(keys)] or _missing(keys))]
         if problems:
             raise ValueError("; ".join(problems))
         if self.states == (sdhc.PUERTO_RICO,) and any(
@@ -106,25 +127,50 @@ def _states(states: tuple[str, ...]) -> Iterator[str]:
         yield "states: Puerto Rico (72) has an account of its own; give it a run of its own"
 
 
-def _budgets(budgets: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    yield from _names("budgets", budgets, sdhc.SHELLS, "table")
-    for table, shell in sdhc.SHELLS.items():
-        if table in budgets:
-            yield from _names(f"budgets.{table}", budgets[table], shell.levels, "level")
+class Keys(NamedTuple):
+    """The keys that a mapping has, and those it must have."""
+
+    place: str
+    what: str
+    given: Collection[str]
+    known: Collection[str]
 
 
-def _thresholds(thresholds: Mapping[str, int]) -> Iterator[str]:
-    yield from _names("thresholds", thresholds, sdhc.truncated_tables(), "table of persons")
+def _keys(budgets: Mapping[str, Mapping[str, Any]], thresholds: Mapping[str, int]) -> list[Keys]:
+    levels = [
+        Keys(f"budgets.{table}", "level", budgets[table], shell.levels)
+        for table, shell in sdhc.SHELLS.items()
+        if table in budgets
+    ]
+    return [
+        Keys("budgets", "table", budgets, sdhc.SHELLS),
+        *levels,
+        Keys("thresholds", "table of persons", thresholds, sdhc.truncated_tables()),
+    ]
 
 
-def _names(place: str, given: Mapping[str, Any], known: Any, what: str) -> Iterator[str]:
-    """Yield what is strange or missing among the keys of a mapping."""
-    for name in given:
-        if name not in known:
-            yield f"{place}: no {what} '{name}'.{suggest(name, known)}"
-    missing = [name for name in known if name not in given]
-    if missing:
-        yield f"{place}: every {what} is needed; missing: {', '.join(missing)}"
+def _strange(keys: list[Keys]) -> Iterator[str]:
+    for place, what, given, known in keys:
+        for name in given:
+            if name not in known:
+                yield f"{place}: no {what} '{name}'.{_hint(name, known)}"
+
+
+def _missing(keys: list[Keys]) -> Iterator[str]:
+    for place, what, given, known in keys:
+        missing = [name for name in known if name not in given]
+        if missing:
+            yield f"{place}: every {what} is needed; missing: {', '.join(missing)}"
+
+
+def _hint(name: str, known: Collection[str]) -> str:
+    """Return what to write instead: averages such as PH8 come from tables of other names."""
+    derived = [
+        made.source for made in sdhc.DERIVED.values() if f"{made.name}_".startswith(f"{name}_")
+    ]
+    measured = [table for table in sdhc.SHELLS if table.startswith(f"{name}_")]
+    sources = [table for table in (*derived, *measured) if table in known]
+    return f" It comes from {' and '.join(sources)}." if sources else suggest(name, known)
 
 
 def load_configuration(
@@ -134,16 +180,28 @@ def load_configuration(
 ) -> Configuration:
     """Return a configuration that comes with discreet, by name, or one in a YAML file.
 
-    `changes` replace whole entries: `states`, `budgets`, `thresholds` or `noise`. Messages
-    name `place`, by default the file.
+    `changes` take the place of `states` and `noise`, and of single `budgets` and `thresholds`:
+    those of tables and levels that are not named stay. Messages name `place`, by default the
+    file.
     """
     file = "configuration"
     if isinstance(source, Mapping):
         content: Any = {"format_version": FORMAT_VERSION, **source}
     else:
         content, file = _read(source)
-    content = check_format(content, file)
-    return parse(Configuration, {**content, **(changes or {})}, place or file)
+    content, changes = check_format(content, file), changes or {}
+    kept = content.get("noise", GAUSSIAN)
+    if changes.get("noise", kept) != kept:
+        # Budgets of one noise are rho, of the other epsilon: none may stay.
+        content = {**content, "budgets": {}}
+    return parse(Configuration, _changed(content, changes), place or file)
+
+
+def _changed(old: Any, new: Any) -> Any:
+    """Return the new value, of mappings entry by entry."""
+    if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
+        return new
+    return {**old, **{name: _changed(old.get(name), value) for name, value in new.items()}}
 
 
 def _read(source: str | Path) -> tuple[Any, str]:

@@ -15,6 +15,7 @@ from discreet.files import FORMAT_VERSION, check_format, read_yaml
 from discreet.mechanisms.phsafe.accounting import Change, Noise
 from discreet.mechanisms.phsafe.configuration import (
     Configuration,
+    States,
     load_configuration,
     shipped_configurations,
 )
@@ -31,16 +32,17 @@ class Parameters(Strict):
     ----------
     configuration
         The name of a configuration that comes with discreet, "us-2020" or "pr-2020"; what
-        is given below takes the place of its entries.
+        is given below takes the place of its entries, of budgets and thresholds those of the
+        tables and levels that are named.
     states, budgets, thresholds, noise
-        As in `Configuration`.
+        As in `Configuration`; without a named one all budgets and thresholds are needed.
     change
         What one unit of distance is: "replace" a person, for which twice the budgets is
         promised, or "add-remove" a person.
     """
 
     configuration: str | None = None
-    states: tuple[str, ...] | None = None
+    states: States | None = None
     budgets: dict[str, dict[str, Any]] | None = None
     thresholds: dict[str, Any] | None = None
     noise: Noise | None = None

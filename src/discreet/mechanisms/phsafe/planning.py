@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +21,7 @@ from discreet.errors import BadInput
 from discreet.mechanisms.phsafe.accounting import (
     Account,
     Change,
+    Noise,
     Part,
     Z,
     budget_for_margin,
@@ -28,7 +29,7 @@ from discreet.mechanisms.phsafe.accounting import (
 )
 from discreet.mechanisms.phsafe.configuration import Configuration, load_configuration
 from discreet.mechanisms.phsafe.promise import CHANGES, Promise
-from discreet.mechanisms.phsafe.sizes import Bias, Sizes, truncation_bias
+from discreet.mechanisms.phsafe.sizes import Bias, Sizes, truncation_bias, without_sizes
 from discreet.mechanisms.targets import read_targets
 from discreet.noise import DiscreteGaussian
 from discreet.products import sdhc
@@ -46,6 +47,12 @@ DIGITS = 6
 MEASURES = {"rho^2": "normalised Renyi divergence", "epsilon": "multiplicative distance"}
 PUBLIC = "public: which blocks have housing units"
 
+#: What margins of error are of each kind of noise, beside those of a release.
+MARGINS: dict[Noise, str] = {
+    "gaussian": "margins are 1.645 sigma, as in 2020; intervals of a release take 1.6448536",
+    "geometric": "margins of cells are quantiles of the noise, of sums 1.645 sigma",
+}
+
 #: Margins of error the budgets of 2020 were set for (Sexton et al. 2024, Table 10): the
 #: nation, states, and race groups in states, of PH3 and of all other tables.
 NATION_2020, STATE_2020, GROUPS_2020, OTHER_GROUPS_2020 = 500, 200, {"PH3": 20}, 68
@@ -59,6 +66,8 @@ class Plan:
     promises: tuple[Promise, ...]
     biases: tuple[Bias, ...] = ()
     sizes: Sizes | None = None
+    #: Measured tables of which no sizes are given, and the key that would give them.
+    unknown: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def account(self) -> Account:
@@ -87,12 +96,16 @@ class Plan:
         lines += [
             "(D: rows of the counts that one person added or removed may change; margin of error",
             " of a cell, and of the sum of its table's cells: 90 percent)",
+            f"({MARGINS[settings.noise]})",
             "",
             f"promised in {MEASURES[unit]}, unit: person; {PUBLIC}:",
         ]
         lines += [line for promise in self.promises for line in promise.describe()]
         if self.sizes is not None:
             lines += ["", *self.sizes.describe(), *(bias.describe() for bias in self.biases)]
+        if self.unknown:
+            told = ", ".join(f"{table} ({key})" for table, key in self.unknown.items())
+            lines.append(f"  not known, for want of the key in brackets: {told}")
         return lines
 
     def as_data(self) -> dict[str, Any]:
@@ -113,6 +126,7 @@ class Plan:
             told["truncation"] = {
                 **self.sizes.source_as_data(),
                 "tables": [bias.as_data() for bias in self.biases],
+                "without_sizes": dict(self.unknown),
             }
         return told
 
@@ -125,11 +139,7 @@ def plan(
     Sizes that were measured with noise on the same persons cost what they cost: it is added
     to the promises.
     """
-    settings = (
-        configuration
-        if isinstance(configuration, Configuration)
-        else load_configuration(configuration)
-    )
+    settings = _settings(configuration)
     if not SMALLEST_DELTA <= delta < 1:
         raise BadInput("delta must lie between 1e-300 and 1.")
     account = settings.account
@@ -144,8 +154,14 @@ def plan(
         )
         for change in CHANGES
     )
-    biases = () if sizes is None else truncation_bias(sizes, settings.thresholds)
-    return Plan(settings, promises, biases, sizes)
+    if sizes is None:
+        return Plan(settings, promises)
+    taus = {part.table: part.threshold for part in account.parts if part.threshold is not None}
+    return Plan(settings, promises, truncation_bias(sizes, taus), sizes, without_sizes(sizes, taus))
+
+
+def _settings(given: str | Configuration) -> Configuration:
+    return given if isinstance(given, Configuration) else load_configuration(given)
 
 
 def _charge(sizes: Sizes | None, change: Change, unit: str) -> Fraction:
@@ -258,11 +274,7 @@ def meet(
 
     So the whole may cost more or less.
     """
-    settings = (
-        configuration
-        if isinstance(configuration, Configuration)
-        else load_configuration(configuration)
-    )
+    settings = _settings(configuration)
     if settings.noise != "gaussian":
         raise BadInput("targets: margins are met with Gaussian noise only.")
     budgets = {table: dict(levels) for table, levels in settings.budgets.items()}

@@ -130,19 +130,31 @@ def load_sizes(source: str | Path | Mapping[str, Any]) -> Sizes:
 
 
 def truncation_bias(sizes: Sizes, thresholds: Mapping[str, int]) -> tuple[Bias, ...]:
-    """Return what is left out of every table whose sizes are given.
+    """Return what is left out of every table with a threshold whose sizes are given.
 
     With c_h households of h persons a threshold t leaves out sum c_h max(h - t, 0) persons:
     the noise has mean 0, so this is the whole bias of the table's total. Households without
     such persons are no part of the means.
     """
     found = []
-    for table in sdhc.truncated_tables():
-        (name,) = (name for name, tables in TABLES.items() if table in tables)
-        histogram = {size: many for size, many in getattr(sizes, name).items() if size > 0}
-        if histogram and table in thresholds:
+    for table in filter(thresholds.__contains__, sdhc.truncated_tables()):
+        given = getattr(sizes, histogram_of(table))
+        histogram = {size: many for size, many in given.items() if size > 0}
+        if histogram:
             found.append(_bias(table, thresholds[table], histogram))
     return tuple(found)
+
+
+def without_sizes(sizes: Sizes, thresholds: Mapping[str, int]) -> dict[str, str]:
+    """Return the tables whose sizes are not given, with the key that would give them."""
+    wanted = {name: histogram_of(name) for name in sdhc.truncated_tables() if name in thresholds}
+    return {table: key for table, key in wanted.items() if not getattr(sizes, key)}
+
+
+def histogram_of(table: str) -> str:
+    """Return the key of the histogram of the persons that a table counts."""
+    (name,) = (name for name, tables in TABLES.items() if table in tables)
+    return name
 
 
 def _bias(table: str, threshold: int, histogram: Mapping[int, float]) -> Bias:

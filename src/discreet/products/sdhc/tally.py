@@ -106,8 +106,9 @@ def _check_states(census: Census, states: Sequence[str]) -> None:
         )
     lost = [state for state in states if state not in known]
     if lost:
+        more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
         raise BadInput(
-            f"states: the geography of this census has no block in {', '.join(lost)}. "
+            f"states: the geography of this census has no block in {', '.join(lost[:5])}{more}. "
             f"List the states it covers."
         )
 
