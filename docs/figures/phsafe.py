@@ -1,4 +1,7 @@
-"""The figures of the guide to PHSafe: truncation, and how often intervals hold a given truth."""
+"""The figures of the guide to PHSafe: truncation, and how often intervals hold a given truth.
+
+Intervals of single counts are exact; those of totals are drawn.
+"""
 
 import runpy
 from pathlib import Path
@@ -6,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from discreet.products.sdhc import estimates
+from discreet.products.sdhc.estimates import coverage_of_sums
 from discreet.report import Figure
 from discreet.report.plot import Line, Plot
 from discreet.report.svg import Svg
@@ -18,7 +22,12 @@ SHOWN = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0)
 def main(out: Path) -> None:
     """Write one file per figure."""
     piece = runpy.run_path(str(Path(__file__).with_name("specifications.py")))["piece"]
-    for name, figure in (("coverage", coverage_by_truth()), ("truncation", truncation())):
+    figures = {
+        "coverage": coverage_by_truth(),
+        "totals": coverage_of_totals(),
+        "truncation": truncation(),
+    }
+    for name, figure in figures.items():
         (out / f"phsafe-{name}.html").write_text(piece(figure), encoding="utf-8")
 
 
@@ -65,6 +74,47 @@ def numbers(lines: list[Line]) -> list[Line]:
         Line(line.name, line.kind, points(at, sigma, rounded=line.kind != "sharp"))
         for line, sigma in zip(lines, (1.0, *SIGMAS), strict=True)
     ]
+
+
+# -- totals ---------------------------------------------------------------------------------------
+
+#: Cells in the total, and their noise: PH4 and PH3 by race in a state, PH6 of a state.
+TOTALS = {"PH4, 2 cells": (2, 41.337), "PH3, 7 cells": (7, 12.158), "PH6, 16 cells": (16, 121.582)}
+PLACES = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0)
+
+#: Cells drawn for each place and total.
+WORK = 4000
+
+
+def coverage_of_totals() -> Figure:
+    """Draw coverage of the intervals of totals of equal cells against truth/sigma of a cell."""
+    one = SIGMAS[-1]
+    lines = [Line("one cell", "sharp", points(np.linspace(0, 5, 201), one))]
+    table = [[f"{share:.0f}" for _, share in points(np.array(PLACES), one)]]
+    for number, (name, (cells, sigma)) in enumerate(TOTALS.items()):
+        truth = np.rint(np.outer(np.multiply(PLACES, sigma), np.ones(cells)))
+        found = coverage_of_sums(truth, sigma**2, draws=WORK // cells)
+        held = (100 * found.held).tolist()
+        lines.append(Line(name, f"order{2 * number + 1}", list(zip(PLACES, held, strict=True))))
+        off = found.bias / (estimates.tables.Z * sigma * np.sqrt(cells))
+        table += [[f"{share:.0f}" for share in held], [f"{bias:.2f}" for bias in off]]
+    plot = Plot((0, 5), 100)
+    plot.axes(range(6), str, "every cell in units of sigma (across), percent of intervals (up)")
+    for line in lines:
+        plot.curve(line)
+    plot.names_at_ends(lines)
+    heads = [head for name in TOTALS for head in (name, "bias/margin")]
+    return Figure(
+        "How often the 90 percent interval of a total holds the truth",
+        plot.svg.render("curves", "Coverage of intervals of totals against the true cells"),
+        "all cells of a total have the same true count, which is told in units of their noise; "
+        "each curve is the part of intervals that hold the true total, drawn and so known to 1 to "
+        "3 points (the one of a cell is exact). The more cells, the larger they must be. In the "
+        "numbers bias/margin is the mean error of the estimate in units of the margin of error "
+        "of the noisy total; where it is above 1, the noisy total is the better one by far.",
+        ("truth/sigma", "one cell", *heads),
+        tuple((f"{at:g}", *(column[row] for column in table)) for row, at in enumerate(PLACES)),
+    )
 
 
 # -- truncation ----------------------------------------------------------------------------------

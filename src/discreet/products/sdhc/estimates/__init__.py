@@ -11,7 +11,7 @@ from discreet.products.sdhc.estimates.counts import (
     estimate_sums,
     posterior,
 )
-from discreet.products.sdhc.estimates.coverage import coverage
+from discreet.products.sdhc.estimates.coverage import Sums, coverage, coverage_of_sums
 from discreet.products.sdhc.estimates.ratios import Averages, averages, averages_by_age
 from discreet.products.sdhc.estimates.tables import (
     AVERAGES,
@@ -26,11 +26,13 @@ __all__ = [
     "COUNTS",
     "Averages",
     "Estimate",
+    "Sums",
     "average_table",
     "averages",
     "averages_by_age",
     "count_table",
     "coverage",
+    "coverage_of_sums",
     "estimate_cells",
     "estimate_sums",
     "estimate_tables",

@@ -67,6 +67,10 @@ def estimate_sums(
     that published tables add up. The interval comes from the law of the sum, rounded
     outwards; where rounding the cells carried their sum out of it (noise of less than about
     one), it is widened to hold the sum.
+
+    Where cells are small beside their noise the estimate of a sum is biased upwards, by up to
+    about 0.9 sigma for each cell, and its interval may never hold the truth (see
+    `coverage_of_sums`): take the noisy sum there, whose variance is the sum of the variances.
     """
     z, d = checked(count, variance)
     cells = estimate_cells(z, d, tail).value
