@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.engine import Engine
-from discreet.errors import BadInput
+from discreet.errors import BadInput, DiscreetError
 from discreet.mechanisms import make_draw, mechanism, protect
 from discreet.mechanisms.phsafe import load_configuration
 from discreet.noise import key_of, trial
@@ -349,6 +349,20 @@ def test_a_column_that_no_table_looks_at_need_not_be_there(engine, tmp_path):
     tenure = {**nothing, "PH7": {**nothing["PH7"], "state_*": "1"}}
     with pytest.raises(BadInput, match="tenure"):
         mechanism("phsafe", census.schema, {**own, "budgets": tenure}).check(short)
+
+
+def test_a_draw_of_other_states_is_not_given_their_names(engine, tmp_path):
+    census = census_of(engine, [Home(1, FAMILY), Home(2, FAMILY, state="01")])
+    made = [
+        mechanism("phsafe", census.schema, {"configuration": "us-2020", "states": [state]})
+        for state in ("50", "01")
+    ]
+    with pytest.warns(UserWarning, match="not the nation"):
+        made[0].check(census)
+    (tmp_path / "draw" / "tables").mkdir(parents=True)
+    made[0].draw(census, trial(1), tmp_path / "draw")
+    with pytest.raises(DiscreetError, match="not the one of these parameters"):
+        made[1].publish(tmp_path / "draw", tmp_path / "other", engine)
 
 
 def test_parameters_written_out_make_the_same_mechanism(nation, release, tmp_path):
