@@ -167,7 +167,10 @@ class Ledger:
         if event.version.kind == "original" and any(
             version.kind == "original" for version in versions.values()
         ):
-            raise Refused("second original", "a collection has one. Add it as 'corrected'.")
+            raise Refused(
+                "second original",
+                "a collection has one. Add it as 'corrected' or 'extract' (`--kind`).",
+            )
 
     def _admit_end(self, event: Committed | Cancelled) -> None:
         known = self.run(event.run_id)
