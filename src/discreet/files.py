@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -21,6 +22,9 @@ FORMAT_VERSION = 1
 
 #: No file of ours nests deeper than this.
 DEEPEST = 50
+
+#: How the names of temporary folders end, after letters by chance: nobody else's do.
+SCRATCH = ".discreet-part"
 
 
 def private_folder(path: Path) -> Path:
@@ -50,20 +54,13 @@ def atomic_folder(path: Path, mode: int = 0o700, tag: str | None = None) -> Iter
     """Yield a new folder that becomes `path` on success and vanishes on failure.
 
     `path` must not exist or must be empty: results are never merged with what an
-    earlier run left behind. A killed process leaves its temporary folder; with a `tag`
-    the next one with the same tag finds and removes it. Files and folders inside get
-    the rights of `mode`, whatever the umask says.
+    earlier run left behind. A killed process leaves its temporary folder: the next one
+    for the same `path` removes it, or with a `tag` the next one with the same tag. Files
+    and folders inside get the rights of `mode`, whatever the umask says.
     """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise BadInput(f"{path.name} exists and is not empty. Choose another folder or delete it.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if tag is None:
-        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    else:
-        temporary = path.parent / f".{path.name}.{tag}.part"
-        remove_folder(temporary)
-        temporary.mkdir(mode=0o700)
-    try:
+    with scratch_folder(path) if tag is None else _tagged_folder(path, tag) as temporary:
         yield temporary
         for inside in temporary.rglob("*"):
             inside.chmod(mode if inside.is_dir() else mode & 0o666)
@@ -73,8 +70,73 @@ def atomic_folder(path: Path, mode: int = 0o700, tag: str | None = None) -> Iter
             path.rmdir()
         temporary.replace(path)
         _sync(path.parent)
+
+
+@contextlib.contextmanager
+def _tagged_folder(path: Path, tag: str) -> Iterator[Path]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.parent / f".{path.name}.{tag}.part"
+    remove_folder(temporary)
+    temporary.mkdir(mode=0o700)
+    try:
+        yield temporary
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def scratch_folder(path: Path) -> Iterator[Path]:
+    """Yield a new private folder beside `path` that is removed at the end, whatever happens.
+
+    First those are removed that killed processes left for the same `path`. A living process
+    holds a lock on its own, which the system takes back when it ends in any way.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _clear_scratch(path)
+    temporary, handle = _locked_scratch(path)
+    try:
+        yield temporary
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        os.close(handle)
+
+
+def _locked_scratch(path: Path) -> tuple[Path, int]:
+    """Return a new scratch folder, and the handle whose closing ends its lock."""
+    while True:
+        prefix = f".{path.name}."
+        made = Path(tempfile.mkdtemp(prefix=prefix, suffix=SCRATCH, dir=path.parent))
+        # Until it is locked, another process may take it for a left one.
+        with contextlib.suppress(FileNotFoundError):
+            handle = os.open(made, os.O_RDONLY | os.O_DIRECTORY)
+            # Where folders cannot be locked, nobody can lock this one in order to remove it.
+            with contextlib.suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            if _is_at(made, handle):
+                return made, handle
+            os.close(handle)
+
+
+def _clear_scratch(path: Path) -> None:
+    """Remove the scratch folders of `path` that no living process holds."""
+    form = re.compile(re.escape(f".{path.name}.") + "[a-z0-9_]{8}" + re.escape(SCRATCH))
+    for left in [entry for entry in path.parent.iterdir() if form.fullmatch(entry.name)]:
+        with contextlib.suppress(OSError):  # of others, or in use
+            handle = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _is_at(left, handle):
+                    shutil.rmtree(left)
+            finally:
+                os.close(handle)
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    """Say whether what was opened is still what stands at `path`."""
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
 
 
 def remove_folder(path: Path) -> None:

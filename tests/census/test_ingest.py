@@ -2,6 +2,7 @@
 
 import csv
 import stat
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import narwhals as nw
 import pytest
 
-from discreet.census import Census, IngestReport, InvalidCensus, ingest, validate
+from discreet.census import Census, IngestReport, InvalidCensus, ingest, read_census, validate
 from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.files import read_yaml
@@ -363,6 +364,38 @@ def test_a_crash_while_writing_leaves_nothing_behind(
     assert everything_below(tmp_path) == before
 
 
+#: Reads a census and stops for good when all but its header is written.
+STOPS = """
+import pathlib, sys, time
+import discreet.census
+module = sys.modules["discreet.census.ingest"]
+def stop(*_):
+    print("written", flush=True)
+    time.sleep(600)
+module.write_header = stop
+source, out = map(pathlib.Path, sys.argv[1:])
+discreet.census.ingest(source, out, schema="register-country")
+"""
+
+
+def test_what_a_killed_process_left_is_gone_after_the_next_one(
+    copied: Copy, edit: Edit, tmp_path: Path
+) -> None:
+    folder, out = copied("register"), tmp_path / "census"
+    command = [sys.executable, "-c", STOPS, str(folder), str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "written\n"
+        process.kill()
+    left = [path for path in tmp_path.iterdir() if path != folder]
+    assert len(left) == 2  # the half census, and the work folder
+    assert any((path / "person-key.txt").exists() for path in left)
+    edit(folder, ["persons", 1, "age", "old"])  # also if nothing can be written then
+    with pytest.raises(InvalidCensus):
+        ingest(folder, out, schema="register-country")
+    assert [*tmp_path.iterdir()] == [folder]
+
+
 def test_success_leaves_only_the_census(copied: Copy, tmp_path: Path) -> None:
     folder = copied("register")
     before = everything_below(tmp_path)
@@ -394,6 +427,10 @@ def test_what_is_refused_before_any_reading(
         ingest(folder, tmp_path / "census", engine=engine)
     with pytest.raises(BadInput, match="empty"):
         take_in(folder, "us", key="")
+    with pytest.raises(BadInput, match="simulated, supplied, released"):
+        take_in(folder, "us", origin="made-up")
+    with pytest.raises(BadInput, match="simulated, supplied, released"):
+        read_census(folder, schema="us-decennial", origin="made-up", engine=engine)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="Did you mean 'phsafe'"):
         take_in(folder, "us", layout="phsave")
     (folder / "units.psv").touch()

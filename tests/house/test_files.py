@@ -1,5 +1,10 @@
 """Half-written files are never seen, and strange YAML is refused by name and line."""
 
+import fcntl
+import os
+import subprocess
+import sys
+
 import pytest
 
 from discreet.errors import BadInput, NewerFormat, UnreadableFile
@@ -38,6 +43,76 @@ def test_an_interrupted_folder_leaves_nothing(tmp_path):
     with pytest.raises(RuntimeError):
         interrupted()
     assert list(tmp_path.iterdir()) == []
+
+
+#: Makes a folder, says so, and waits to be told to end (or for its own end).
+WRITER = """
+import pathlib, sys
+from discreet.files import atomic_folder
+with atomic_folder(pathlib.Path(sys.argv[1])) as temporary:
+    (temporary / "half").write_text("secret")
+    print(temporary.name, flush=True)
+    sys.stdin.readline()
+"""
+
+
+def writing(path):
+    """Start a process that writes a folder, and return it with what it writes to."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], **pipes)
+    return process, path.parent / process.stdout.readline().strip()
+
+
+def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path):
+    out = tmp_path / "out"
+    living, written = writing(out)
+    killed, left = writing(out)
+    killed.kill()
+    killed.communicate()
+    assert (left / "half").exists()
+    try:
+        with atomic_folder(out) as temporary:
+            assert {*tmp_path.iterdir()} == {temporary, written}
+            (temporary / "x").write_text("x")
+        assert (written / "half").exists()
+        (out / "x").unlink()
+    finally:
+        living.communicate("end\n")
+    assert living.returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (out / "half").read_text() == "secret"
+
+
+def test_folders_of_others_are_left_alone(tmp_path):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "mine").write_text("x")
+    (tmp_path / ".out.abcdefgh.discreet-part").symlink_to(kept)
+    for name in (".out.mine", ".out.abcdefgh", ".out.abcdefgh.part", ".out.x.discreet-part",
+                 ".out.b.abcdefgh.discreet-part", ".other.abcdefgh.discreet-part"):  # fmt: skip
+        (tmp_path / name).mkdir()
+    before = {path.name for path in tmp_path.iterdir()}
+    with atomic_folder(tmp_path / "out"):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == before | {"out"}
+    assert (kept / "mine").exists()
+
+
+@pytest.mark.parametrize("before", ["os.open", "fcntl.flock"])
+def test_a_folder_that_is_taken_for_a_left_one_is_made_again(tmp_path, monkeypatch, before):
+    module = {"os.open": os, "fcntl.flock": fcntl}[before]
+    real, removed = getattr(module, before.split(".")[1]), []
+
+    def late(*given):
+        if not removed:
+            removed.extend(tmp_path.iterdir())
+            removed[0].rmdir()
+        return real(*given)
+
+    monkeypatch.setattr(f"discreet.files.{before}", late)
+    with atomic_folder(tmp_path / "out") as temporary:
+        assert [*tmp_path.iterdir()] == [temporary]
+        assert removed != [temporary]
 
 
 def test_a_finished_folder_is_private_and_never_merged(tmp_path):

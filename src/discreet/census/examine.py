@@ -1,9 +1,10 @@
-"""Run the checks of a census: one pass per table counts them, rows are read only on failure."""
+"""Run the checks of a census: one pass per table; failures are counted, and read, in others."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
+import dataclasses
 import functools
 import io
 import itertools
@@ -16,6 +17,7 @@ from typing import Literal
 import narwhals as nw
 from narwhals.dtypes import DType
 
+from discreet.census import condition
 from discreet.census.checks import (
     FILE,
     ROW,
@@ -98,10 +100,13 @@ class Examination:
                 continue
             rules, left_out = rule_checks(self.schema, place, self.sight)
             not_checked |= left_out
-            checks = [*self._references(place), *value_checks(self.schema, place, self.sight)]
+            checks = [*value_checks(self.schema, place, self.sight), *rules]
+            if place == "persons" and self.sight.linked:
+                checks = [self._of_known_units(check) for check in checks]
+            checks = [*self._references(place), *checks]
             with reading(self.tables[place].file):
                 frame = self._prepared(place)
-            found = self.check(place, self.tables[place].file, frame, [*checks, *rules])
+            found = self.check(place, self.tables[place].file, frame, checks)
             repeated = [f.column for f in found if f.rule == "unique" and place != "persons"]
             if repeated:
                 self.parents[place] = _first_of_each(self.parents[place], repeated[0])
@@ -129,6 +134,25 @@ class Examination:
             if "donor_id" in present:
                 itself = (nw.col("donor_id") == nw.col("person_key")).fill_null(False)
                 yield Check("donor", _dangling("donor_id") | itself, ("donor_id",))
+
+    def _of_known_units(self, check: Check) -> Check:
+        """Leave out persons whose unit is not there, if a check looks at columns of the unit.
+
+        That is an error of its own which nobody can waive; another would only follow from it.
+        """
+        names: set[str] = set()
+        for rule in self.schema.rules:
+            if (rule.id, rule.table) == (check.rule, "persons"):
+                names |= condition.columns_of(rule.if_) | condition.columns_of(rule.then)
+        variable = self.schema.persons.get(check.columns[0]) if check.columns else None
+        if check.rule in ("only", "missing") and variable is not None:
+            names |= condition.columns_of(variable.only or {})
+        asked = names - self.sight.present["persons"]
+        pairs = (pair for name in asked for pair in made_from(self.schema, name, "persons"))
+        if all(place == "persons" for place, _ in pairs):
+            return check
+        known = check.violated & ~_dangling("unit_id")
+        return dataclasses.replace(check, violated=known)
 
     def _once(
         self, place: TableName, name: str, severity: Literal["error", "warn"] = "error"
@@ -190,7 +214,7 @@ class Examination:
     def check(
         self, place: TableName, file: str, frame: Frame, checks: list[Check]
     ) -> list[Finding]:
-        """Return the findings of `checks` on `frame`; one pass counts them all."""
+        """Return the findings of `checks` on `frame`: one pass if there are none."""
         if not checks:
             return []
         flags = {f"c{i}": check.violated for i, check in enumerate(checks)}

@@ -66,6 +66,19 @@ class Finding:
     rows: tuple[int, ...] = ()
     reason: str = ""
     by: str = ""
+    #: Columns of the files that were read, by the column of the model that is made of them.
+    made_of: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the model (or of the file, while nothing was made of it yet)."""
+        return self.column.split(", ") if self.column else []
+
+    @property
+    def shown(self) -> str:
+        """The columns as people see them: with those of the files they are made of."""
+        named = (f"{n} ({self.made_of[n]})" if n in self.made_of else n for n in self.columns)
+        return ", ".join(named) or "-"
 
 
 class Waiver(Strict):
@@ -171,9 +184,8 @@ class Findings:
         for item in sorted(self.items, key=lambda found: order[found.severity]):
             rows = ", ".join(map(str, item.rows)) or "-"
             title = f"{item.title} (waived by {item.by}: {item.reason})" if item.by else item.title
-            column = item.column or "-"
             lines.append(
-                (item.severity, item.file, column, item.rule, str(item.count), rows, title)
+                (item.severity, item.file, item.shown, item.rule, str(item.count), rows, title)
             )
         shown = _aligned(lines) if self.items else ["nothing to report"]
         for rule, lack in self.not_checked.items():

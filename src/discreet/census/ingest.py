@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 
 from discreet.census.by_kind import ByKind
 from discreet.census.census import SIMULATED, Census, Origin, read_header, write_header
 from discreet.census.declarations import TableName
 from discreet.census.examine import TABLES, Examination, Loaded, reading, write_values
+from discreet.census.file_columns import FileColumns
 from discreet.census.findings import (
     RECORD,
     Finding,
@@ -28,10 +29,10 @@ from discreet.census.representatives import by_representatives
 from discreet.census.schema import Schema, load_schema
 from discreet.census.sources import Sources
 from discreet.census.store import Store
-from discreet.census.validate import absent_table
+from discreet.census.validate import absent_table, with_wanted
 from discreet.engine import Engine
 from discreet.errors import BadInput
-from discreet.files import FORMAT_VERSION, atomic_folder, write_json
+from discreet.files import FORMAT_VERSION, atomic_folder, scratch_folder, write_json
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,8 @@ def _plan(
         raise BadInput(f"{source.name} does not exist. Check the path.")
     if key is not None and not key:
         raise BadInput("the secret of the person keys is empty. Give a long random text.")
+    if origin is not None and origin not in get_args(Origin):
+        raise BadInput(f"origin is not one of {', '.join(get_args(Origin))}.")
     plan = load_layout(layout)
     origin = origin or _origin_of(source)
     return origin, plan, load_schema(_schema_of(source, plan, schema))
@@ -179,13 +182,13 @@ def _workplace(out: Path, work: Path | None, engine: Engine | None) -> Iterator[
     if engine is not None:
         yield engine
         return
-    folder = work or Path(tempfile.mkdtemp(prefix=f".{out.name}.work.", dir=out.resolve().parent))
-    own = Engine(folder)
-    try:
-        yield own
-    finally:
-        own.close()
-        shutil.rmtree(folder / "spill" if work else folder, ignore_errors=True)
+    with contextlib.nullcontext(work) if work else scratch_folder(out.resolve()) as folder:
+        own = Engine(folder)
+        try:
+            yield own
+        finally:
+            own.close()
+            shutil.rmtree(folder / "spill", ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -226,7 +229,8 @@ def _examined(
     examined = examination.run()
     if values is not None:
         write_values(values, examination.values)
-    findings = Findings((*found, *examined.items), examined.not_checked).waive(given)
+    told = FileColumns(sources, layout, tables).tell(examined.items)
+    findings = Findings((*found, *told), examined.not_checked).waive(given)
     if not findings.ok:
         raise InvalidCensus(findings)
     # A waived number may lie outside the small type that its range would fit in.
@@ -251,7 +255,7 @@ def _mapped(
             mapped.append(made)
     if len(tables) < 2:
         raise BadInput("a census needs units or persons or both; the source has neither.")
-    return [*found, *sources.unused()], tables, mapped
+    return with_wanted([*found, *sources.unused()]), tables, mapped
 
 
 def _record(layout: Layout, read: _Examined, counts: Mapping[str, int]) -> dict[str, object]:

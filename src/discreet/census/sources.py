@@ -85,10 +85,11 @@ class Sources:
             used = self._used.pop(path, None)
             if used is None:  # a file of several tables is reported once
                 continue
-            columns = [name for name in self._opened[path].columns if name not in (ROW, FILE)]
+            table = self._opened[path]
+            columns = [name for name in table.columns if name not in (ROW, FILE)]
             for position, name in enumerate(columns, 1):
                 if name not in used:
                     # The name is not shown: in a file without header it would be data.
                     shown = f"column {position}"
-                    found.append(column_finding("unknown-column", place, path.name, shown, "warn"))
+                    found.append(column_finding("unknown-column", place, table.file, shown, "warn"))
         return found

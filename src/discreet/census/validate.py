@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
@@ -86,7 +87,24 @@ def structure_findings(schema: Schema, tables: Mapping[TableName, Loaded]) -> li
     found = [absent_table(place) for place in TABLES if place not in tables]
     for place, table in tables.items():
         found += _column_findings(schema, place, table)
-    return found
+    return with_wanted(found)
+
+
+def with_wanted(found: Iterable[Finding]) -> list[Finding]:
+    """Say of unknown columns which ones their file lacks: one may have another name there."""
+    listed = list(found)
+    wanted: dict[str, list[str]] = {}
+    for item in listed:
+        if item.rule == "column":
+            wanted.setdefault(item.file, []).append(item.column)
+    return [
+        dataclasses.replace(
+            item, title=f"{item.title}; columns wanted and missing: {', '.join(wanted[item.file])}"
+        )
+        if item.rule == "unknown-column" and item.file in wanted
+        else item
+        for item in listed
+    ]
 
 
 def absent_table(place: TableName) -> Finding:

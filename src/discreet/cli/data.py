@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -186,10 +185,12 @@ def _listed(text: str) -> list[str]:
 
 def _write(census: Census, counted: Frame, order: list[str], out: Path) -> None:
     """Write the table in a private folder first: it must not be readable for a moment."""
+    from discreet.files import scratch_folder
+
     if not out.resolve().parent.is_dir():
         raise BadInput(f"the folder of {out.name} does not exist. Make it first.")
-    with tempfile.TemporaryDirectory(prefix=".table.", dir=out.resolve().parent) as private:
-        file = Path(private) / out.name
+    with scratch_folder(out) as private:
+        file = private / out.name
         census.engine.write_csv(counted, file, order_by=order)
         file.chmod(0o600 if census.origin == "supplied" else 0o644)
         file.replace(out)

@@ -44,6 +44,8 @@ def header_of(path: Path, separator: str | None) -> tuple[list[str], str]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as handle:
             line = handle.readline(1_000_000)
+            if not line:
+                raise UnreadableFile(path.name, "is empty", "Export the file again.")
             found = separator or max(",|;\t", key=line.count)
             header = next(csv.reader([line], delimiter=found, strict=True), [])
     except (OSError, UnicodeDecodeError, csv.Error):
