@@ -226,7 +226,7 @@ class _Examiner:
         joined = pairs.join(self._kinds_of_persons(nw.Int64), on=KIND, how="inner")
         others = [name for name in people.columns if name != "unit_id"]
         named = joined.select(*others, unit_id=nw.col("_home").cast(nw.String))
-        return Loaded(self.engine.materialise(named), people.file)
+        return Loaded(self.engine.named(named), people.file)  # looked at once
 
     def _kinds_of_persons(self, number: type[nw.Int32 | nw.Int64]) -> Frame:
         """Return the kinds of persons with their number, which stands in their table as an id."""
