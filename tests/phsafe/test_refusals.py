@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from discreet.census import ingest
+from discreet.census import ingest, load_schema
 from discreet.config import BadConfig, parse
 from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.mechanisms import mechanism
 from discreet.mechanisms.phsafe import Parameters, load_configuration
+from discreet.products import sdhc
 from discreet.run import run
 from discreet.simulate import simulate
 from phsafe.homes import Home, Person, census_of
@@ -271,3 +272,10 @@ def test_examples_run_as_they_say(simulated, root, example):
         release = run(simulated / example, seed=7)
     assert release.header.mechanism == "phsafe"
     assert (release.folder / "estimates" / "PH1.csv").exists()
+
+
+def test_what_to_write_instead_is_said():
+    with pytest.raises(BadInput, match="give a budget for each level"):
+        mechanism("phsafe", load_schema("us-decennial"), {**US, "budgets": {"PH2": 0}})
+    with pytest.raises(BadInput, match="It comes from PH7 and PH8_denom"):
+        sdhc.shell_of("PH8")

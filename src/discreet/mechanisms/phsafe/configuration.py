@@ -37,6 +37,16 @@ def _codes(given: Any) -> Any:
     return given
 
 
+def _levels(given: Any) -> Any:
+    """Refuse a table that has one budget for all levels, in plain words."""
+    if not isinstance(given, Mapping):
+        raise ValueError('give a budget for each level, such as {"usa_*": "1/100"}')
+    return given
+
+
+#: Budgets of a table by level, as a file gives them.
+Levels = BeforeValidator(_levels)
+
 #: Codes of states as a file lists them.
 States = Annotated[tuple[str, ...], BeforeValidator(_codes)]
 
@@ -61,7 +71,7 @@ class Configuration(Strict):
     name: str = ""
     title: str = ""
     states: States
-    budgets: dict[str, dict[str, Annotated[Rational, Field(ge=0)]]]
+    budgets: dict[str, Annotated[dict[str, Annotated[Rational, Field(ge=0)]], Levels]]
     thresholds: dict[str, Annotated[int, Field(ge=1, le=LARGEST_HOUSEHOLD, strict=True)]]
     noise: Noise = GAUSSIAN
 
@@ -153,7 +163,7 @@ def _strange(keys: list[Keys]) -> Iterator[str]:
     for place, what, given, known in keys:
         for name in given:
             if name not in known:
-                yield f"{place}: no {what} '{name}'.{_hint(name, known)}"
+                yield f"{place}: no {what} '{name}'.{sdhc.hint(name, known)}"
 
 
 def _missing(keys: list[Keys]) -> Iterator[str]:
@@ -161,16 +171,6 @@ def _missing(keys: list[Keys]) -> Iterator[str]:
         missing = [name for name in known if name not in given]
         if missing:
             yield f"{place}: every {what} is needed; missing: {', '.join(missing)}"
-
-
-def _hint(name: str, known: Collection[str]) -> str:
-    """Return what to write instead: averages such as PH8 come from tables of other names."""
-    derived = [
-        made.source for made in sdhc.DERIVED.values() if f"{made.name}_".startswith(f"{name}_")
-    ]
-    measured = [table for table in sdhc.SHELLS if table.startswith(f"{name}_")]
-    sources = [table for table in (*derived, *measured) if table in known]
-    return f" It comes from {' and '.join(sources)}." if sources else suggest(name, known)
 
 
 def load_configuration(

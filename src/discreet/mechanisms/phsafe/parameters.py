@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from discreet.config import Strict, parse, suggest
 from discreet.errors import BadInput
@@ -15,6 +15,7 @@ from discreet.files import FORMAT_VERSION, check_format, read_yaml
 from discreet.mechanisms.phsafe.accounting import Change, Noise
 from discreet.mechanisms.phsafe.configuration import (
     Configuration,
+    Levels,
     States,
     load_configuration,
     shipped_configurations,
@@ -43,7 +44,7 @@ class Parameters(Strict):
 
     configuration: str | None = None
     states: States | None = None
-    budgets: dict[str, dict[str, Any]] | None = None
+    budgets: dict[str, Annotated[dict[str, Any], Levels]] | None = None
     thresholds: dict[str, Any] | None = None
     noise: Noise | None = None
     change: Change = "replace"

@@ -27,6 +27,7 @@ from discreet.products.sdhc.shells import (
     Derived,
     Shell,
     cell_column,
+    hint,
     shell_of,
     truncated_tables,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "count_tables",
     "counts_of",
     "estimates",
+    "hint",
     "labels",
     "regions_of",
     "shell_of",

@@ -10,7 +10,7 @@ Demographic and Housing Characteristics File; the cell numbers are those of its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
@@ -305,5 +305,13 @@ def truncated_tables() -> tuple[str, ...]:
 def shell_of(table: str) -> Shell:
     """Return a measured table by name."""
     if table not in SHELLS:
-        raise BadInput(f"no table '{table}'.{suggest(table, SHELLS)}")
+        raise BadInput(f"no table '{table}'.{hint(table, SHELLS)}")
     return SHELLS[table]
+
+
+def hint(name: str, known: Collection[str]) -> str:
+    """Return what to write instead: averages such as PH8 come from tables of other names."""
+    derived = [made.source for made in DERIVED.values() if f"{made.name}_".startswith(f"{name}_")]
+    measured = [table for table in SHELLS if table.startswith(f"{name}_")]
+    sources = [table for table in (*derived, *measured) if table in known]
+    return f" It comes from {' and '.join(sources)}." if sources else suggest(name, known)
