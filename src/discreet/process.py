@@ -16,7 +16,7 @@ def own_process() -> None:
     package makes hundreds of thousands that stay, and to search them takes a tenth of a start.
     """
     os.environ[OWN_PROCESS] = "1"
-    gc.set_threshold(100_000, 20, 100)
+    gc.set_threshold(300_000, 20, 100)
 
 
 def is_own_process() -> bool:
