@@ -120,3 +120,18 @@ def test_texts_are_listed_as_they_were_given() -> None:
     texts = ["", "ab", "\u00e9", ""]
     assert Texts.of(texts).listed() == texts
     assert Texts.of(texts).part(np.array([2, 0, 1, 1])).listed() == ["\u00e9", "", "ab", "ab"]
+
+
+@pytest.mark.parametrize("more", ["y,2\n", None])
+def test_a_file_that_changes_while_it_is_read_is_left_to_the_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str | None
+) -> None:
+    path = tmp_path / "file.csv"
+    path.write_text("a,id\nx,1\n")
+
+    def header_of(file: Path, separator: str | None) -> tuple[list[str], str]:
+        file.write_text("a,id\n" if more is None else "a,id\nx,1\n" + more)
+        return ["a", "id"], ","
+
+    monkeypatch.setattr("discreet.engine.plain.header_of", header_of)
+    assert read_plain(path, "id") is None

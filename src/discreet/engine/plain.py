@@ -61,20 +61,20 @@ def read_plain(path: Path, key: str) -> Plain | None:
     of columns that are added do.
     """
     size = path.stat().st_size
-    if size > MOST_BYTES:
-        return None
     names, separator = header_of(path, None)
+    if size > MOST_BYTES or len(names) < 2:
+        return None
     with path.open("rb") as file:
         first = file.read(1 << 20).partition(b"\n")[0]
-    usual = all(n.isascii() and n.isprintable() and not n.startswith("_") for n in names)
-    if not usual or key not in names or len(names) < 2 or first != separator.join(names).encode():
-        return None
-    # Numba is loaded only where a file is read: it takes a while.
-    from discreet.engine.scan import PADDING, scan
+        usual = all(n.isascii() and n.isprintable() and not n.startswith("_") for n in names)
+        if not usual or key not in names or first != separator.join(names).encode():
+            return None
+        # Numba is loaded only where a file is read: it takes a while.
+        from discreet.engine.scan import PADDING, scan
 
-    data = np.zeros(size + PADDING, dtype=np.uint8)
-    with path.open("rb") as file:
-        if file.readinto(data.data[:size]) != size:  # it was cut off meanwhile
+        data = np.zeros(size + PADDING, dtype=np.uint8)
+        file.seek(0)
+        if file.readinto(data.data[:size]) != size or file.read(1):  # somebody writes to it
             return None
     data[size] = ord("\n")
     words = np.ndarray(size + 1, dtype="<u8", buffer=data, strides=(1,))
