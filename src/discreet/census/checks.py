@@ -36,6 +36,8 @@ class Check:
     #: Whether rows have to be marked before they are counted: those that are compared with
     #: others, or that may be judged without a look at them.
     mark_first: bool = False
+    #: Columns besides its own that tell whether a row is concerned, or whether it is right.
+    looked_at: frozenset[str] = frozenset()
 
     @property
     def says(self) -> str:
@@ -105,20 +107,23 @@ def value_checks(schema: Schema, place: TableName, sight: Sight) -> Iterator[Che
         if name in present:
             yield from _unread(name, present)
             if name != "donor_id":
-                yield from _missing(name, nw.lit(True), present)
+                yield from _missing(name, {}, present)
     for name, variable in schema.variables(place).items():
         if name not in present:
             continue
         if variable.only is None or sight.lacks(place, condition.columns_of(variable.only)):
             yield from _variable(name, variable, present)
         else:
-            yield from _variable(name, variable, present, condition.to_expression(variable.only))
+            yield from _variable(name, variable, present, variable.only)
             outside = ~condition.to_expression(variable.only) & ~nw.col(name).is_null()
-            yield Check("only", outside, (name,))
+            yield Check("only", outside, (name,), looked_at=condition.columns_of(variable.only))
 
 
 def _variable(
-    name: str, variable: Variable, present: set[str], applies: nw.Expr | None = None
+    name: str,
+    variable: Variable,
+    present: set[str],
+    applies: condition.Condition | None = None,
 ) -> Iterator[Check]:
     column = nw.col(name)
     there = ~column.is_null()
@@ -135,7 +140,7 @@ def _variable(
             inside = condition.to_expression({name: given})
             yield Check("range", there & ~inside, (name,))
     if not variable.missing:
-        yield from _missing(name, nw.lit(True) if applies is None else applies, present)
+        yield from _missing(name, applies or {}, present)
 
 
 def _unread(name: str, present: set[str]) -> Iterator[Check]:
@@ -143,11 +148,11 @@ def _unread(name: str, present: set[str]) -> Iterator[Check]:
         yield Check("type", ~nw.col(unread(name)).is_null(), (name,))
 
 
-def _missing(name: str, applies: nw.Expr, present: set[str]) -> Iterator[Check]:
-    absent = nw.col(name).is_null() & applies
+def _missing(name: str, applies: condition.Condition, present: set[str]) -> Iterator[Check]:
+    absent = nw.col(name).is_null() & condition.to_expression(applies)
     if unread(name) in present:
         absent = absent & nw.col(unread(name)).is_null()
-    yield Check("missing", absent, (name,))
+    yield Check("missing", absent, (name,), looked_at=condition.columns_of(applies))
 
 
 def anchored(pattern: str) -> str:
@@ -170,7 +175,8 @@ def rule_checks(
             continue
         broken = condition.to_expression(rule.if_) & ~condition.to_expression(rule.then)
         columns, blind = tuple(sorted(looked_at)), not (looked_at or rule.if_)
-        checks.append(Check(rule.id, broken, columns, rule.title, rule.severity, blind))
+        asked = looked_at | condition.columns_of(rule.if_)
+        checks.append(Check(rule.id, broken, columns, rule.title, rule.severity, blind, asked))
     return checks, left_out
 
 

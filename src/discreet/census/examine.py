@@ -17,7 +17,6 @@ from typing import Literal
 import narwhals as nw
 from narwhals.dtypes import DType
 
-from discreet.census import condition
 from discreet.census.checks import (
     FILE,
     ROW,
@@ -140,14 +139,7 @@ class Examination:
 
         That is an error of its own which nobody can waive; another would only follow from it.
         """
-        names: set[str] = set()
-        for rule in self.schema.rules:
-            if (rule.id, rule.table) == (check.rule, "persons"):
-                names |= condition.columns_of(rule.if_) | condition.columns_of(rule.then)
-        variable = self.schema.persons.get(check.columns[0]) if check.columns else None
-        if check.rule in ("only", "missing") and variable is not None:
-            names |= condition.columns_of(variable.only or {})
-        asked = names - self.sight.present["persons"]
+        asked = check.looked_at - self.sight.present["persons"]
         pairs = (pair for name in asked for pair in made_from(self.schema, name, "persons"))
         if all(place == "persons" for place, _ in pairs):
             return check
