@@ -8,14 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.products.sdhc import estimates
+from discreet.mechanisms.phsafe import load_configuration
+from discreet.products.sdhc import SHELLS, estimates
 from discreet.products.sdhc.estimates import coverage_of_sums
 from discreet.report import Figure
 from discreet.report.plot import Line, Plot
 from discreet.report.svg import Svg
 
-#: Noise of under-18s of a group in a state (PH3), of persons there, and of a whole state.
-SIGMAS = (12.158, 41.337, 121.582)
+#: Under-18s and persons in families of a group in a state, own children of a whole state.
+MEASURED = (("PH3", "state_A-G"), ("PH4", "state_A-G"), ("PH6", "state_*"))
+PARTS = {(part.table, part.level): part for part in load_configuration("us-2020").account.parts}
+SIGMAS = tuple(float(PARTS[one].parameter) ** 0.5 for one in MEASURED)
 SHOWN = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0)
 
 
@@ -78,8 +81,14 @@ def numbers(lines: list[Line]) -> list[Line]:
 
 # -- totals ---------------------------------------------------------------------------------------
 
-#: Cells in the total, and their noise: PH4 and PH3 by race in a state, PH6 of a state.
-TOTALS = {"PH4, 2 cells": (2, 41.337), "PH3, 7 cells": (7, 12.158), "PH6, 16 cells": (16, 121.582)}
+#: Cells in the total, and their noise, from few cells to many.
+TOTALS = {
+    f"{table}, {cells} cells": (cells, sigma)
+    for cells, table, sigma in sorted(
+        (len(SHELLS[table].cells), table, sigma)
+        for (table, _), sigma in zip(MEASURED, SIGMAS, strict=True)
+    )
+}
 PLACES = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0)
 
 #: Cells drawn for each place and total.
