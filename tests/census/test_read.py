@@ -1,8 +1,7 @@
 """A census read without storing it is the census that `ingest` would have stored."""
 
-import dataclasses
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from discreet.census import (
     validate,
     with_person_key,
 )
-from discreet.census.findings import Waiver
 from discreet.engine import Engine, Frame
 from discreet.errors import BadInput, UnreadableFile
 from discreet.products.invariants import differing_cells
@@ -61,25 +59,6 @@ def test_read_and_stored_agree(
     assert "'k'" not in repr(read)
 
 
-def test_what_was_read_is_trusted_until_a_table_is_replaced(copied: Copy, engine: Engine) -> None:
-    read = read_census(copied("phsafe"), layout="phsafe", engine=engine, key="k")
-    assert read.sound
-    check_structure(read)
-    assert read.units is not None
-    twice = engine.materialise(nw.concat([read.units, read.units]))
-    replaced = dataclasses.replace(read, units=twice)
-    assert not replaced.sound
-    with pytest.raises(BadInput, match="repeat"):
-        check_structure(replaced)
-    assert not read.keyed().sound
-    assert not dataclasses.replace(read, schema=load_schema("us-decennial")).sound
-    with_waiver = dataclasses.replace(
-        read,
-        waivers=(Waiver(rule="code", table="units", reason="as agreed upon", by="the office"),),
-    )
-    assert not with_waiver.sound
-
-
 def test_keys_of_members_are_those_of_all(copied: Copy, engine: Engine) -> None:
     read = read_census(copied("phsafe"), layout="phsafe", engine=engine, key="k")
     assert read.persons is not None
@@ -89,59 +68,6 @@ def test_keys_of_members_are_those_of_all(copied: Copy, engine: Engine) -> None:
     alone = read.members(read.table("units").filter(nw.col("unit_id") == one))
     found = engine.rows(alone.frame("persons", ["unit_id", "person_key"]))
     assert sorted(found) == sorted(row for row in every if row[0] == one)
-
-
-def test_what_is_made_of_persons_is_made_once_for_each_kind(copied: Copy, engine: Engine) -> None:
-    read = read_census(copied("phsafe"), layout="phsafe", engine=engine, key="k")
-    assert read.persons is not None
-    own = [name for name in read.persons.collect_schema().names() if name != "unit_id"]
-    seen = []
-
-    def recode(rows: Frame, ids: Sequence[str]) -> Frame:
-        seen.append(len(engine.rows(rows)))
-        return rows.select(*ids, twice=2 * nw.col("age"))
-
-    def made(census: Census) -> list[tuple[int, int]]:
-        return sorted(
-            engine.rows(census.recode("persons", ["unit_id"], [(["age", "race"], recode)]))
-        )
-
-    assert made(read) == made(dataclasses.replace(read, by_kind={}))
-    assert seen == [len({*engine.rows(read.persons.select(*own))}), len(engine.rows(read.persons))]
-    # Another table of persons is not made of the kinds of this one.
-    grown = dataclasses.replace(read, persons=read.persons.filter(nw.col("age") > 17))
-    assert made(grown) == [row for row in made(read) if row[1] > 34]
-
-
-def test_recodes_of_kinds_and_of_rows_are_the_same(copied: Copy, engine: Engine) -> None:
-    """A column may be made of its namesake, types are those of the table, and nothing is seen
-    that was not asked for."""
-    read = read_census(copied("phsafe"), layout="phsafe", engine=engine, key="k")
-    seen = []
-
-    def older(rows: Frame, kept: Sequence[str]) -> Frame:
-        seen.append({*rows.collect_schema().names()} - {*kept})
-        return rows.select(*kept, age=nw.col("age") + 1)
-
-    def named(rows: Frame, kept: Sequence[str]) -> Frame:
-        seen.append({*rows.collect_schema().names()} - {*kept})
-        return rows.select(*kept, code=nw.col("race"))
-
-    def located(rows: Frame, kept: Sequence[str]) -> Frame:
-        return rows.select(*kept, place=nw.col("state"), of=nw.col("tenure"))
-
-    both = [(["age"], older), (["race"], named)]
-    for ids in (["unit_id"], []):
-        found = [
-            census.recode("persons", ids, both)
-            for census in (read, dataclasses.replace(read, by_kind={}))
-        ]
-        assert dict(found[0].collect_schema()) == dict(found[1].collect_schema())
-        assert sorted(engine.rows(found[0])) == sorted(engine.rows(found[1]))
-    assert seen == [{"age"}, {"race"}] * 4
-    # Of two kinds of the same rows, so they are put together first.
-    several = read.recode("units", ["unit_id"], [(["state", "tenure"], located)])
-    assert len(engine.rows(several)) == len(engine.rows(read.table("units")))
 
 
 def test_ids_that_are_no_numbers_have_their_keys_at_once(

@@ -10,7 +10,7 @@ A census is a folder::
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,6 @@ from typing import Any, Literal
 import narwhals as nw
 
 from discreet.census import condition
-from discreet.census.by_kind import ByKind, Recode
 from discreet.census.columns import Columns
 from discreet.census.declarations import TableName
 from discreet.census.findings import Findings, Waiver
@@ -68,12 +67,6 @@ class Census:
     #: What was found when files were read without storing them, and what somebody waived.
     findings: Findings | None = field(default=None, repr=False, compare=False)
     waivers: tuple[Waiver, ...] = field(default=(), repr=False, compare=False)
-    #: Schema and tables, if they were checked by all rules when files were read.
-    examined: tuple[object, ...] = field(default=(), repr=False, compare=False)
-    #: Tables of files that were read by kinds, and the same by kinds: of no other table.
-    by_kind: Mapping[TableName, tuple[Frame, ByKind]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
     _columns: Columns = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -106,14 +99,6 @@ class Census:
     def banner(self) -> str:
         """Return what must be said with every result of these data."""
         return SIMULATED if self.origin == "simulated" else ""
-
-    @property
-    def sound(self) -> bool:
-        """Whether these very tables, nothing replaced since, were found to break no rule."""
-        now = (self.schema, self.geography, self.units, self.persons)
-        if self.waivers or len(self.examined) != len(now):
-            return False
-        return all(one is other for one, other in zip(self.examined, now, strict=True))
 
     @property
     def linked(self) -> bool:
@@ -149,27 +134,6 @@ class Census:
         if where:
             frame = frame.filter(condition.to_expression(where))
         return frame.select(*wanted)
-
-    def recode(self, place: TableName, ids: Sequence[str], recodes: Sequence[Recode]) -> Frame:
-        """Return `ids` of a table and what `recodes` make of its other columns, row by row.
-
-        A recode looks at some columns, makes others of them, and may leave rows out. Where a
-        table was read by kinds, it sees each kind once.
-        """
-        same, by_kind = self.by_kind.get(place, (None, None))
-        if by_kind is not None and same is self.table(place):
-            tables: dict[TableName, Frame] = {place: same, "geography": self.geography}
-            found = by_kind.recoded(self.schema, tables, place, ids, recodes)
-            if found is not None:
-                return found
-        looked_at = [name for columns, _ in recodes for name in columns]
-        frame, kept = self.frame(place, [*ids, *looked_at]), [*ids]
-        for number, (columns, make) in enumerate(recodes):
-            later = [name for names, _ in recodes[number + 1 :] for name in names]
-            passed = list(dict.fromkeys([*kept, *later]))
-            frame = make(frame.select(*dict.fromkeys([*passed, *columns])), passed)
-            kept += [name for name in frame.collect_schema().names() if name not in passed]
-        return frame.select(*kept)
 
     def members(self, units: Frame) -> Census:
         """Return the census with persons of some units (`unit_id`) alone, each with its key.

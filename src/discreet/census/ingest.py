@@ -6,11 +6,10 @@ import contextlib
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from discreet.census.by_kind import ByKind
 from discreet.census.census import SIMULATED, Census, Origin, read_header, write_header
 from discreet.census.declarations import TableName
 from discreet.census.examine import TABLES, Examination, Loaded, reading, write_values
@@ -25,7 +24,6 @@ from discreet.census.findings import (
 )
 from discreet.census.layout import Layout, check_columns, load_layout
 from discreet.census.mapping import Mapped, Mapper
-from discreet.census.representatives import by_representatives
 from discreet.census.schema import Schema, load_schema
 from discreet.census.sources import Sources
 from discreet.census.store import Store
@@ -120,8 +118,6 @@ def read_census(
     store, frames = read.store, read.store.frames(secret, lazy=True)
     frames = {place: engine.named(frame) for place, frame in frames.items()}
     units, persons = frames.get("units"), frames.get("persons")
-    # A layout may have loosened variables of the schema for its checks.
-    strict = not any({*names} & {*base.variables(place)} for place, names in plan.also.items())
     made = persons is None or "person_key" in persons.collect_schema().names()
     return Census(
         store.schema,
@@ -134,8 +130,6 @@ def read_census(
         key=None if made else secret,
         findings=read.findings,
         waivers=tuple(read.waivers),
-        examined=(store.schema, frames["geography"], units, persons) if strict else (),
-        by_kind={place: (frames[place], one) for place, one in read.by_kind.items()},
     )
 
 
@@ -198,8 +192,6 @@ class _Examined:
     findings: Findings
     waivers: list[Waiver]
     store: Store
-    #: Tables by kinds, if they were read so.
-    by_kind: Mapping[TableName, ByKind] = field(default_factory=dict)
 
 
 def _examined(
@@ -214,13 +206,6 @@ def _examined(
     checked = layout.checked(base)
     check_columns(layout, checked)
     given = read_waivers(waivers, checked) if waivers is not None else []
-    flawless = None
-    if values is None:  # who asks for values knows that something is wrong
-        flawless = by_representatives(engine, Sources(engine, source, layout), layout, checked)
-    if flawless is not None:
-        findings = Findings(tuple(flawless.notes), flawless.not_checked).waive(given)
-        store = Store(engine, layout.kept(base), flawless.tables, set())
-        return _Examined(findings, given, store, flawless.by_kind)
     sources = Sources(engine, source, layout)
     found, tables, mapped = _mapped(engine, sources, layout, checked)
     examination = Examination(engine, checked, tables, keep_values=values is not None)

@@ -16,10 +16,8 @@ def check_structure(census: Census) -> None:
     """Refuse a census in which a record could be counted twice or nowhere.
 
     One household in two rows of a join would count twice, and a promise made for a
-    sensitivity of one would not hold. What was just read under all rules is not looked at again.
+    sensitivity of one would not hold.
     """
-    if census.sound:
-        return
     block = census.schema.block
     _columns(census)
     _once(census, census.geography, block, "geography", block)

@@ -9,7 +9,6 @@ from discreet.engine.lists import Lists, Texts
 from discreet.engine.literals import list_literal
 from discreet.engine.local import Engine, EngineStopped, Frame, MemoryReached
 from discreet.engine.parallel import parallel_map
-from discreet.engine.plain import Plain, read_plain
 
 __all__ = [
     "Engine",
@@ -17,9 +16,7 @@ __all__ = [
     "Frame",
     "Lists",
     "MemoryReached",
-    "Plain",
     "Texts",
     "list_literal",
     "parallel_map",
-    "read_plain",
 ]

@@ -10,7 +10,6 @@ the description as used, and whoever lends keeps `Lent` alive as long as anybody
 from __future__ import annotations
 
 import ctypes
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -53,19 +52,6 @@ class Texts(NamedTuple):
         ends = np.cumsum([0, *map(len, encoded)])
         data = np.frombuffer(b"".join(encoded) or b"\0", dtype=np.uint8)
         return cls(ends.astype(np.int32), data)
-
-    def listed(self) -> list[str]:
-        """Return the texts as a list."""
-        ends = self.offsets.tolist()
-        text = self.data[: ends[-1]].tobytes()
-        return [text[begin:end].decode() for begin, end in itertools.pairwise(ends)]
-
-    def without_last(self) -> Texts:
-        """Return the texts without the last byte of each; none of them is empty."""
-        kept = np.ones(self.offsets[-1], dtype=bool)
-        kept[self.offsets[1:] - 1] = False
-        ends = self.offsets - np.arange(self.offsets.size, dtype=np.int32)
-        return Texts(ends.astype(np.int32), self.data[: self.offsets[-1]][kept])
 
     def part(self, which: npt.NDArray[np.integer]) -> Texts:
         """Return some of the texts, in the order given."""

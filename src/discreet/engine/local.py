@@ -23,7 +23,6 @@ import numpy.typing as npt
 from discreet.engine.delimited import csv_query, malformed
 from discreet.engine.lists import Column, Lent
 from discreet.engine.literals import quoted, text_literal
-from discreet.engine.plain import Plain
 from discreet.errors import DiscreetError, UnreadableFile
 from discreet.files import FORMAT_VERSION, atomic_file, private_folder
 
@@ -143,16 +142,6 @@ class Engine:
         return self._frame(self._connection.table(name))
 
     @contextlib.contextmanager
-    def lend_plain(self, file: Plain, kinds: Array, keys: Array, row: str) -> Iterator[Frame]:
-        """Yield rows of these kinds and keys as `read_csv` would return them from a file."""
-        texts = {name: column.part(kinds) for name, column in file.columns.items()}
-        columns = {name: f"nullif({quoted(name)}, '')" for name in file.names}
-        columns |= {file.key: f"{quoted(file.key)}::varchar", row: quoted(row)}
-        numbers = {file.key: keys, row: np.arange(1, len(kinds) + 1)}
-        with self.lend_lists({**texts, **numbers}) as lent:
-            yield self.project(lent, columns)
-
-    @contextlib.contextmanager
     def lend(self, columns: Mapping[str, Array]) -> Iterator[Frame]:
         """Yield a frame over NumPy arrays without copying them, valid inside the block only."""
         name = next(self._names)
@@ -257,11 +246,6 @@ class Engine:
         relation = self._relation(frame).order(_order(order_by))
         numbered = relation.project(f"*, row_number() over () as {quoted(name)}")
         return self.materialise(self._frame(numbered))
-
-    def number_alike(self, frame: Frame, columns: Sequence[str], key: str, name: str) -> Frame:
-        """Return `key` and a number from 0 on, the same where all `columns` are the same."""
-        number = f"dense_rank() over (order by {_order(columns)}) - 1" if columns else "0"
-        return self.project(frame, {key: quoted(key), name: number})
 
     def distinct(self, frame: Frame) -> Frame:
         """Return each different row once.

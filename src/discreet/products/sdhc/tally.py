@@ -131,11 +131,9 @@ def _persons(census: Census, *own: str) -> Frame:
         "person": "(place + case when child then who else 0 end)::smallint",
         "head": "(case when first then who end)::tinyint",
     }
-
-    def recode(rows: Frame, ids: Sequence[str]) -> Frame:
-        return engine.project(engine.project(rows, _kept(ids) | told), _kept(ids) | kinds)
-
-    return census.recode("persons", ["unit_id", *own], [([*PERSON_COLUMNS], recode)])
+    kept = _kept(["unit_id", *own])
+    rows = census.frame("persons", ["unit_id", *own, *PERSON_COLUMNS])
+    return engine.project(engine.project(rows, kept | told), kept | kinds)
 
 
 def _kept(names: Sequence[str]) -> dict[str, str]:
@@ -153,15 +151,10 @@ def _units(census: Census, states: Sequence[str], persons: Frame, tables: Collec
     own = [n for n in UNIT_COLUMNS if n in looked_at and not n.startswith("householder_")]
     bases = np.arange(len(states), dtype=np.int32) * UNIT_KINDS.number
     listed = engine.from_numpy({"state": np.array(states, dtype=object), "base": bases})
-
-    def recode(rows: Frame, ids: Sequence[str]) -> Frame:
-        rows = rows.filter(nw.col("kind").is_in(("occupied", "vacant")))
-        return engine.project(rows, _kept(ids) | {"own": UNIT_KINDS.sql(*own)})
-
-    def locate(rows: Frame, ids: Sequence[str]) -> Frame:
-        return rows.join(listed, on="state", how="inner").select(*ids, "base")
-
-    housing = census.recode("units", ["unit_id"], [(own, recode), (["state"], locate)])
+    rows = census.frame("units", ["unit_id", *own, "state"])
+    rows = rows.filter(nw.col("kind").is_in(("occupied", "vacant")))
+    recoded = engine.project(rows, _kept(["unit_id", "state"]) | {"own": UNIT_KINDS.sql(*own)})
+    housing = recoded.join(listed, on="state", how="inner")
     housing = engine.materialise(housing.select("unit_id", unit=nw.col("base") + nw.col("own")))
     # The columns of householders are the last ones of a kind, so their numbers are added.
     heads = persons.filter(~nw.col("head").is_null()).select("unit_id", "head")
