@@ -9,6 +9,7 @@ import pytest
 # For each marker: what is needed, and the programs of which one must be on the path.
 NEEDS = {
     "needs_java": ("a Java virtual machine", ("java",)),
+    "needs_strace": ("a tracer of system calls", ("strace",)),
     "needs_browser": ("a Chromium browser", ("chromium", "chromium-browser", "google-chrome")),
 }
 

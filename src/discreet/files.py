@@ -148,9 +148,40 @@ def remove_folder(path: Path) -> None:
 def folder_hash(folder: Path) -> str:
     """Return one hash over the names and contents of all files of a folder."""
     digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(f"{path.relative_to(folder)}\n{sha256_file(path)}\n".encode())
+    for path in files_below(folder):
+        name = os.fsencode(path.relative_to(folder))
+        # No name holds a zero byte, so no other folder gives the same bytes.
+        digest.update(name + b"\0" + sha256_file(path).encode() + b"\n")
     return digest.hexdigest()
+
+
+def files_below(folder: Path) -> list[Path]:
+    """Return all files in a folder and in folders inside it, in the order of their names.
+
+    A link to a file counts as that file. A link to a folder is refused: what lies behind it
+    could change, or lead back here. So is what is neither file nor folder, or cannot be listed.
+    """
+    found: list[Path] = []
+    try:
+        entries = sorted(folder.iterdir())
+    except PermissionError:
+        raise UnreadableFile(
+            f"{folder.name}/", "may not be read by this user", "Change its permissions or the user."
+        ) from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise UnreadableFile(str(folder), "there is no such folder", "Check the path.") from None
+    for entry in entries:
+        if entry.is_symlink() and not entry.is_file():
+            raise UnreadableFile(
+                entry.name, "is a link, and not to a file", "Put the folder itself in its place."
+            )
+        if entry.is_dir():
+            found += files_below(entry)
+        elif entry.is_file():
+            found.append(entry)
+        else:
+            raise UnreadableFile(entry.name, "is neither a file nor a folder", "Remove it.")
+    return sorted(found)
 
 
 def sync_folder(folder: Path) -> None:

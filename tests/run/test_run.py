@@ -227,7 +227,7 @@ def test_the_mode_must_fit_the_data(configure, name, tmp_path, mode, origin):
         ({"mode": "release", "account": None}, "needs an account"),
         ({"format_version": 2}, "format_version"),
         ({"parameters": {"rate": "2", "match": [], "within": "county"}}, "rate"),
-        ({"census": "nowhere"}, "census"),
+        ({"census": "nowhere"}, "nowhere: there is no such folder"),
     ],
 )
 def test_bad_configurations_get_one_clear_error(configure, tmp_path, change, says):

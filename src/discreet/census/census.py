@@ -23,7 +23,7 @@ from discreet.census.columns import Columns
 from discreet.census.declarations import TableName
 from discreet.census.findings import Findings, Waiver
 from discreet.census.keys import with_person_key
-from discreet.census.schema import Schema, read_schema
+from discreet.census.schema import Schema, model_columns, read_schema
 from discreet.config import Strict, parse
 from discreet.engine import Engine, Frame
 from discreet.errors import BadInput
@@ -70,6 +70,10 @@ class Census:
     _columns: Columns = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        names: tuple[TableName, ...] = ("geography", "units", "persons")
+        for name in names:
+            if (frame := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _of_schema(frame, self.schema, name))
         object.__setattr__(self, "_columns", Columns(self.schema, self.table))
 
     @classmethod
@@ -86,8 +90,9 @@ class Census:
         schema = read_schema(folder / "schema.yaml")
         if schema.name != header.schema_name:
             raise BadInput("census.yaml and schema.yaml name different schemas. Write both again.")
-        units, persons = (_open_table(engine, folder, name) for name in ("units", "persons"))
-        geography = _open_table(engine, folder, "geography")
+        units = _open_table(engine, folder, schema, "units")
+        persons = _open_table(engine, folder, schema, "persons")
+        geography = _open_table(engine, folder, schema, "geography")
         if geography is None or (units is None and persons is None):
             raise BadInput(
                 f"{folder.name} has no geography.parquet, or neither units.parquet nor "
@@ -164,10 +169,23 @@ class Census:
         return self.engine.read_parquet(self.folder / "auxiliary" / f"{name}.parquet")
 
 
-def _open_table(engine: Engine, folder: Path, name: str) -> Frame | None:
+def _of_schema(frame: Frame, schema: Schema, name: TableName, working: bool = True) -> Frame:
+    """Return a table with the columns of its schema alone.
+
+    A column of another name would be used in place of a computed one of that name, and
+    nobody has said whether it may be published. No schema has names that begin with an
+    underscore: with `working` such columns stay, which are added while a census is at work.
+    """
+    present = frame.collect_schema().names()
+    known = model_columns(schema, name, linked="unit_id" in present)
+    kept = [n for n in present if n in known or (working and n.startswith("_"))]
+    return frame if kept == present else frame.select(*kept)
+
+
+def _open_table(engine: Engine, folder: Path, schema: Schema, name: TableName) -> Frame | None:
     for path in (folder / f"{name}.parquet", folder / name):
         if path.exists():
-            return engine.read_parquet(path)
+            return _of_schema(engine.read_parquet(path), schema, name, working=False)
     return None
 
 

@@ -20,9 +20,9 @@ from discreet.census.examine import Loaded, reading
 from discreet.census.expand import expand
 from discreet.census.findings import Finding
 from discreet.census.layout import Layout, Making, Part
-from discreet.census.schema import Schema
+from discreet.census.schema import Schema, model_columns
 from discreet.census.sources import Sources
-from discreet.census.validate import column_finding, model_columns
+from discreet.census.validate import column_finding
 from discreet.engine import Engine, Frame
 
 IDS = ("unit_id", "person_key", "donor_id")

@@ -129,6 +129,18 @@ class Schema(Strict):
         return names
 
 
+def model_columns(schema: Schema, place: TableName, linked: bool) -> dict[str, bool]:
+    """Return the columns of a table in order, and whether each is required."""
+    variables = {name: v.required for name, v in schema.variables(place).items()}
+    if place == "geography":
+        areas = dict.fromkeys((area.name for area in schema.areas), False)
+        return dict.fromkeys(schema.levels, True) | areas | variables
+    if place == "units":
+        return {"unit_id": True, schema.block: True} | variables
+    home = "unit_id" if linked else schema.block
+    return {home: True, "person_key": True} | variables | {"donor_id": False}
+
+
 def load_schema(name_or_path: str | Path) -> Schema:
     """Return a shipped profile by name (`us-decennial`), or a schema file by path."""
     text = str(name_or_path)

@@ -10,8 +10,7 @@ import narwhals as nw
 from discreet.census.declarations import TableName, Variable
 from discreet.census.examine import Loaded
 from discreet.census.keys import with_person_key
-from discreet.census.schema import Schema
-from discreet.census.validate import model_columns
+from discreet.census.schema import Schema, model_columns
 from discreet.engine import Engine, Frame
 from discreet.files import write_text
 

@@ -21,7 +21,7 @@ from discreet.census.findings import (
     read_waivers,
     recorded_waivers,
 )
-from discreet.census.schema import Schema
+from discreet.census.schema import Schema, model_columns
 
 
 def validate(
@@ -68,18 +68,6 @@ def _with_rows(census: Census, place: TableName) -> Loaded:
     path = single if single.exists() else census.folder / place
     frame = census.engine.read_parquet(path, row=ROW, file=FILE)
     return Loaded(frame, single.name if path == single else f"{place}/")
-
-
-def model_columns(schema: Schema, place: TableName, linked: bool) -> dict[str, bool]:
-    """Return the columns of a table in order, and whether each is required."""
-    variables = {name: v.required for name, v in schema.variables(place).items()}
-    if place == "geography":
-        areas = dict.fromkeys((area.name for area in schema.areas), False)
-        return dict.fromkeys(schema.levels, True) | areas | variables
-    if place == "units":
-        return {"unit_id": True, schema.block: True} | variables
-    home = "unit_id" if linked else schema.block
-    return {home: True, "person_key": True} | variables | {"donor_id": False}
 
 
 def structure_findings(schema: Schema, tables: Mapping[TableName, Loaded]) -> list[Finding]:

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from discreet.engine.literals import text_literal
 from discreet.errors import UnreadableFile
 
 
-def csv_query(path: Path, separator: str | None, taken: str | None = None) -> str:
-    """Return the query that reads a delimited file with header; empty is missing.
-
-    `taken` is the name of a column that will be added.
-    """
-    header, separator = header_of(path, separator)
-    if taken is not None and taken in map(str.lower, header):
-        raise UnreadableFile(
-            path.name, f"has a column {taken}, a name that is used here", "Rename or drop it."
-        )
+def csv_query(files: str, header: Sequence[str], separator: str) -> str:
+    """Return the query that reads a delimited file (a list in SQL); empty is missing."""
     columns = ", ".join(f"{text_literal(name)}: 'VARCHAR'" for name in header)
     return (
-        f"select * from read_csv({text_literal(str(path))}, header = true, auto_detect = false, "
+        f"select * from read_csv({files}, header = true, auto_detect = false, "
+        f"compression = 'none', hive_partitioning = false, "
         f"delim = {text_literal(separator)}, quote = '\"', escape = '\"', nullstr = '', "
         f"strict_mode = true, null_padding = false, columns = {{{columns}}})"
     )

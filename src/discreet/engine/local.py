@@ -20,9 +20,10 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from discreet.engine.delimited import csv_query, malformed
+from discreet.engine.delimited import csv_query, header_of, malformed
 from discreet.engine.lists import Column, Lent
 from discreet.engine.literals import quoted, text_literal
+from discreet.engine.named import named, parts, refuse_taken
 from discreet.errors import DiscreetError, UnreadableFile
 from discreet.files import FORMAT_VERSION, atomic_file, private_folder
 
@@ -95,16 +96,23 @@ class Engine:
         `row` names a column to add with the 1-based row number in its file, `file` one with
         the name of that file.
         """
-        files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-        if not files or not all(file.is_file() for file in files):
-            raise UnreadableFile(path.name, "does not exist", "Check the path.")
-        listed = ", ".join(text_literal(str(file)) for file in files)
-        added = "" if row is None else f", file_row_number + 1 as {quoted(row)}"
-        added += "" if file is None else f", parse_filename(filename) as {quoted(file)}"
-        query = f"select *{added} from read_parquet([{listed}])"
+        source = f"read_parquet({named(self._connection, parts(path))}, hive_partitioning = false)"
+        added = {
+            name: (own, sql)
+            for own, sql, name in (
+                ("file_row_number", "file_row_number + 1", row),
+                ("filename", "parse_filename(filename)", file),
+            )
+            if name is not None
+        }
+        columns = "".join(f", {sql} as {quoted(name)}" for name, (_, sql) in added.items())
+        query = f"select *{columns} from {source}"
         try:
+            # Where a file has a column of such a name, the engine would give that one instead.
+            taken = {*added, *(own for own, _ in added.values())}
+            refuse_taken(path, self._connection.sql(f"from {source} limit 0").columns, taken)
             relation = self._connection.sql(query)
-            self._connection.sql(query + " limit 0").fetchall()
+            self._connection.sql(f"{query} limit 0").fetchall()
         except (duckdb.Error, RuntimeError):
             raise UnreadableFile(
                 path.name, "is not a readable Parquet file", "Write it again."
@@ -117,16 +125,21 @@ class Engine:
         Rows with too many or too few fields, broken quotes or bytes that are not
         UTF-8 are refused with file and row.
         """
-        name, query = next(self._names), csv_query(path, separator, row)
+        listed, name = named(self._connection, [path]), next(self._names)
+        header, found = header_of(path, separator)
+        refuse_taken(path, header, set() if row is None else {row})
+        query = csv_query(listed, header, found)
         try:
             self._connection.execute(f"create temp table {name} as {query}")
         except (duckdb.Error, RuntimeError) as error:
             raise malformed(path, str(error)) from None
         if row is None:
             return self._frame(self._connection.table(name))
-        # The engine keeps the order of the file, and numbers the rows it stores from 0.
-        numbered = f"select rowid + 1 as {quoted(row)}, * from {name}"
-        return self._frame(self._connection.sql(numbered))
+        # The engine keeps the order of the file, and numbers the rows it stores from 0, unless
+        # the file has a column of that name.
+        own = "rowid" in map(str.lower, header)
+        number = "row_number() over ()" if own else "rowid + 1"
+        return self._frame(self._connection.sql(f"select {number} as {quoted(row)}, * from {name}"))
 
     def from_numpy(self, columns: Mapping[str, Array]) -> Frame:
         """Return a frame over NumPy arrays (copied once into the engine)."""

@@ -1,0 +1,76 @@
+"""Only variables of the schema are taken from files: nothing stands in for a computed column."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import narwhals as nw
+import pytest
+
+from discreet.census import Census, validate
+from discreet.engine import Engine
+from discreet.register import Register
+from discreet.run import run
+from run.conftest import write_run
+from worlds import us_census
+
+#: Columns that a file has no business to bring: of areas, computed, of another table, unknown.
+SHADOWS = {
+    "units": ["county", "size", "householder_race", "age", "_label", "_person", "notes"],
+    "persons": ["county", "tenure", "age_group", "kind", "block", "_person", "notes"],
+    "geography": ["size", "tenure", "notes"],
+}
+
+CASES = [(table, column) for table, columns in SHADOWS.items() for column in columns]
+
+
+def shadowed(folder: Path, table: str, column: str, engine: Engine) -> None:
+    """Give a stored table a column that says the same of every row."""
+    path = folder / f"{table}.parquet"
+    wider = engine.materialise(engine.read_parquet(path)).with_columns(
+        nw.lit("made up").alias(column)
+    )
+    engine.write_parquet(wider, path)
+
+
+@pytest.mark.parametrize(("table", "column"), CASES)
+def test_a_file_cannot_replace_a_computed_column(
+    table: str, column: str, tmp_path: Path, engine: Engine
+) -> None:
+    path = write_run(tmp_path, "permutation-swapping", "design")
+    columns = ["county", "size", "householder_race", "tenure", "block"]
+    census = Census.open(tmp_path / "census", engine)
+    before = sorted(map(str, engine.rows(census.frame("units", columns))))
+    run(path, seed=3)
+    plain = (tmp_path / "out" / "microdata" / "units.parquet").read_bytes()
+    shadowed(tmp_path / "census", table, column, engine)
+    census = Census.open(tmp_path / "census", engine)
+    assert column not in census.table(table).collect_schema().names()  # type: ignore[arg-type]
+    assert sorted(map(str, engine.rows(census.frame("units", columns)))) == before
+    unknown = [item for item in validate(census).items if item.rule == "unknown-column"]
+    assert [item.table for item in unknown] == [table]
+    again = write_run(tmp_path, "permutation-swapping", "design", work="w2", out="o2")
+    run(again, seed=3)
+    assert (tmp_path / "o2" / "microdata" / "units.parquet").read_bytes() == plain
+
+
+def test_a_swap_of_a_file_with_a_column_county_is_charged_and_published(
+    tmp_path: Path, engine: Engine
+) -> None:
+    """The planted case: the swap failed after the charge."""
+    path = write_run(tmp_path, "permutation-swapping", "release")
+    (tmp_path / "register.sqlite").unlink()
+    (tmp_path / "register.sqlite.head").unlink()
+    shadowed(tmp_path / "census", "units", "county", engine)
+    path = write_run(tmp_path, "permutation-swapping", "release")
+    run(path)
+    with Register.open(tmp_path / "register.sqlite") as register:
+        assert register.reservation("tiny-2026", "first").state == "committed"
+
+
+def test_a_census_made_in_memory_takes_columns_of_its_schema_only(engine: Engine) -> None:
+    census = us_census(engine, [(0, "1", [(40, "1", "01")]), (1, "1", [(20, "1", "01")])])
+    assert census.units is not None
+    odd = replace(census, units=census.units.with_columns(size=nw.lit(9), county=nw.lit("x")))
+    assert odd.units is not None
+    assert {"size", "county"}.isdisjoint(odd.units.collect_schema().names())
+    assert {row[0] for row in engine.rows(odd.frame("units", ["size"]))} <= {0, 1}
