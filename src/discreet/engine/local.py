@@ -111,8 +111,8 @@ class Engine:
             # Where a file has a column of such a name, the engine would give that one instead.
             taken = {*added, *(own for own, _ in added.values())}
             refuse_taken(path, self._connection.sql(f"from {source} limit 0").columns, taken)
-            relation = self._connection.sql(query)
             self._connection.sql(f"{query} limit 0").fetchall()
+            relation = _plain(self._connection.sql(query))
         except (duckdb.Error, RuntimeError):
             raise UnreadableFile(
                 path.name, "is not a readable Parquet file", "Write it again."
@@ -393,6 +393,13 @@ class Engine:
     @staticmethod
     def _frame(relation: duckdb.DuckDBPyRelation) -> Frame:
         return nw.from_native(relation)
+
+
+def _plain(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """Return rows with JSON as the text it is: compared with a text, it would be parsed."""
+    types = zip(relation.columns, relation.types, strict=True)
+    columns = [f"{quoted(n)}::varchar as {quoted(n)}" for n, kind in types if str(kind) == "JSON"]
+    return relation.project(f"* replace ({', '.join(columns)})") if columns else relation
 
 
 def _check_new(frame: Frame, name: str) -> None:
