@@ -71,6 +71,15 @@ def test_with_the_program_the_test_runs(
     suite.runpytest().assert_outcomes(passed=2)
 
 
+@pytest.mark.parametrize("ci", ["0", "1"])
+def test_a_need_that_only_the_test_itself_can_look_for(
+    suite: pytest.Pytester, ci: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISCREET_CI", ci)
+    suite.makepyfile("def test_font(missing_need): missing_need('needs the font Old')")
+    suite.runpytest().assert_outcomes(skipped=int(ci == "0"), failed=int(ci == "1"))
+
+
 def test_the_ci_script_allows_no_such_skip(root: Path) -> None:
     script = root / ".ci" / "run"
     assert script.stat().st_mode & 0o111, f"make it executable: chmod +x {script.name}"
