@@ -60,8 +60,9 @@ def test_the_page_says_all_that_is_signed_for(register):
         "release early counts is told with further invariants: households by tenure",
         "1 other release charged or reserved before",
         "1 trial and 0 dry runs",
+        "signatures with date 2 required, 2 given at these times",
         "Ada Lovelace 2031-01-01 00:06 UTC",
-        "Florence <Nightingale> , signature and date",
+        "Florence <Nightingale> 2031-01-01 00:07 UTC Released by",
         register.entries()[7].hash,
     ):
         assert needed in text
@@ -69,6 +70,16 @@ def test_the_page_says_all_that_is_signed_for(register):
         assert internal not in html
     assert not re.search(r"(?:src|href)=\"(?!data:)", html)
     assert "url(" not in html
+    assert f'content: "r1 · register entry 8, {register.entries()[7].hash[:12]}"' in html
+
+
+def test_statistics_that_the_page_lists_are_not_named_again(tmp_path):
+    keeps = [DECLARED[0].model_copy(update={"name": f"count {n}"}) for n in range(30)]
+    with Register.create(tmp_path / "register.db") as register:
+        opened_here(register, keeps)
+        text = words(render(register, "census-2030", "r1"))
+    assert "early counts is told with further invariants: 30 of those listed above " in text
+    assert "count 7" not in text
 
 
 def test_the_page_is_private_and_can_be_made_again_later(register, tmp_path):

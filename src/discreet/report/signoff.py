@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +43,10 @@ def render(register: Register, collection: str, release_id: str) -> str:
     specification = made.request.specification
     approvals = account.approved(made.request.configuration_hash)
     version = account.versions[made.request.version]
+    exact = specification.multiverse.invariants
+    others = [invariant for invariant in after.invariants if invariant not in exact]
+    named = {invariant.name for invariant in (*exact, *others)}
+    weakenings = () if after.composition is None else after.composition.weakenings
     return fill(
         "signoff.html",
         {},
@@ -53,13 +58,13 @@ def render(register: Register, collection: str, release_id: str) -> str:
         promise=_promise(made),
         rows=_rows(before, after),
         after=after,
-        others=[i for i in after.invariants if i not in specification.multiverse.invariants],
-        weakenings=() if after.composition is None else after.composition.weakenings,
+        others=others,
+        weakenings=[_short(text, named) for text in weakenings],
         earlier=before.releases,
         trials=account.trials,
         dry_runs=account.dry_runs,
         approvals=approvals,
-        signers=[approval.by for approval in approvals] or [""] * SIGNATURES,
+        lines=SIGNATURES,
         entry=register.entries()[made.sequence - 1],
     )
 
@@ -71,6 +76,15 @@ def _promise(made: Reservation) -> str:
     if isinstance(amount, NoFiniteBudget):
         return f"Nothing is promised: no finite budget exists for this method ({amount.reason})."
     return promise(specification)
+
+
+def _short(weakening: str, named: Set[str]) -> str:
+    """Return a weakening; statistics that the page lists are counted if that is shorter."""
+    start, colon, names = weakening.partition(": ")
+    listed = names.split("; ")
+    if not named >= set(listed):
+        return weakening
+    return min(weakening, f"{start}{colon}{len(listed)} of those listed above", key=len)
 
 
 def _rows(before: Total, after: Total) -> list[Row]:
