@@ -56,7 +56,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_any_type_is_read_or_refused(
     table: str, column: str, stored: Path, engine: Engine, tmp_path: Path
 ) -> None:
-    refused = set()
+    refused: dict[str, str] = {}
     for kind, sql in TYPES.items():
         folder = tmp_path / kind
         folder.mkdir()
@@ -75,8 +75,8 @@ def test_any_type_is_read_or_refused(
             try:
                 step()
             except BadInput as error:
-                refused.add(kind)
-                assert "SECRET" not in str(error)
+                refused[kind] = refused.get(kind, "") + str(error)
     # A column that the schema does not know is left out, whatever it holds.
     expected = set() if column == "notes" else {"list", "struct", "map", "nested", "array", "zoned"}
-    assert expected <= refused
+    assert expected <= refused.keys()
+    assert "SECRET" not in "".join(refused.values())
