@@ -148,6 +148,29 @@ def test_a_bad_hint_is_named_and_nothing_is_left(own, tmp_path, hint, message):
     assert list((tmp_path / "out").iterdir()) == []
 
 
+def test_codes_that_a_level_lists_are_those_simulated(own, tmp_path, sql):
+    def change(schema):
+        schema["spine"][0]["codes"] = ["NO", "SO", "EA", "WE"]
+        schema["areas"][0] |= {"codes": ["U0007", "U0009"], "simulate": {"children": 2}}
+
+    simulate(own(change), tmp_path / "census", 1)
+    census = open_valid(tmp_path / "census")
+    assert census.schema.spine[0].codes == ["NO", "SO", "EA", "WE"]
+    rows = sql(tmp_path / "census")("select distinct region, province from geography")
+    assert {region for region, _ in rows} == {"NO", "SO", "EA"}
+    assert all(province.startswith(region) for region, province in rows)
+
+
+@pytest.mark.parametrize("level", ["spine", "areas"])
+def test_too_few_listed_codes_are_noticed(own, tmp_path, level):
+    def change(schema):
+        schema[level][0] |= {"codes": ["AA"] if level == "spine" else ["U0001"]}
+        schema[level][0] |= {"simulate": {"children": 2}}
+
+    with pytest.raises(BadInput, match=rf"{level}\.\w+: fewer codes are listed"):
+        simulate(own(change), tmp_path / "census", 1)
+
+
 def test_variables_may_stand_in_any_order(own, tmp_path):
     def change(schema):
         persons = schema["persons"]

@@ -68,6 +68,7 @@ STATE = {
     ("change", "message"),
     [
         ({"states": [STATE | {"code": "99"}]}, "code"),
+        ({"states": [STATE | {"code": "03"}]}, "not in schema us-decennial"),
         ({"states": [STATE | {"tracts": 2}]}, "at least one per county"),
         ({"states": [STATE | {"blocks": 10}]}, "at least four per tract"),
         ({"states": [STATE | {"blocks": 5_000}]}, "one per two persons"),

@@ -18,6 +18,7 @@ from discreet.census.consistency import made_from
 from discreet.census.declarations import (
     Cases,
     Computed,
+    Level,
     MemberCount,
     MemberValue,
     Recode,
@@ -46,6 +47,7 @@ __all__ = [
     "IngestReport",
     "InvalidCensus",
     "Layout",
+    "Level",
     "MemberCount",
     "MemberValue",
     "Origin",

@@ -10,9 +10,12 @@ import narwhals as nw
 
 from discreet.census import condition
 from discreet.census.consistency import needs
-from discreet.census.declarations import MemberCount, MemberValue, TableName, Variable
+from discreet.census.declarations import Level, MemberCount, MemberValue, TableName, Variable
 from discreet.census.findings import BUILT_IN
 from discreet.census.schema import Schema
+
+#: Blanks and invisible characters where an id or a code begins or ends.
+BLANK_ENDS = r"^[\s\p{Z}\p{C}]|[\s\p{Z}\p{C}]$"
 
 #: Columns of a loaded table that are not data: row in its file, text that could not be read.
 ROW = "_row"
@@ -98,11 +101,9 @@ class Sight:
 def value_checks(schema: Schema, place: TableName, sight: Sight) -> Iterator[Check]:
     """Yield the checks of each column by itself: readable, there, in its list or range."""
     present = sight.present[place]
-    levels = {level.name: level.pattern for level in [*schema.spine, *schema.areas]}
-    for name, pattern in levels.items():
-        if name in present:
-            optional = name not in schema.levels
-            yield from _variable(name, Variable(pattern=pattern, missing=optional), present)
+    for level in [*schema.spine, *schema.areas]:
+        if level.name in present:
+            yield from _level(level, present, required=level.name in schema.levels)
     for name in ("unit_id", "person_key", "donor_id"):
         if name in present:
             yield from _unread(name, present)
@@ -117,6 +118,20 @@ def value_checks(schema: Schema, place: TableName, sight: Sight) -> Iterator[Che
             yield from _variable(name, variable, present, variable.only)
             outside = ~condition.to_expression(variable.only) & ~nw.col(name).is_null()
             yield Check("only", outside, (name,), looked_at=condition.columns_of(variable.only))
+
+
+def _level(level: Level, present: set[str], required: bool) -> Iterator[Check]:
+    """Yield the checks of an area's code: listed or of its form, and without blanks around it."""
+    name, column = level.name, nw.col(level.name)
+    yield from _unread(name, present)
+    if level.codes is not None:
+        unknown = ~column.is_in(level.codes).fill_null(True)
+        yield Check("code", unknown, (name,))
+    else:
+        fits = column.str.contains(anchored(level.pattern)) & ~column.str.contains(BLANK_ENDS)
+        yield Check("pattern", ~fits.fill_null(True), (name,))
+    if required:
+        yield from _missing(name, {}, present)
 
 
 def _variable(

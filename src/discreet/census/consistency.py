@@ -44,9 +44,10 @@ def problems(schema: Schema) -> Iterator[str]:
         # Every unit is swapped or declared fixed: a kind outside all groups would be neither.
         if sorted(named) != sorted(kind.leaves):
             yield "kinds: must name every code of units.kind exactly once"
-    for place, where, cond in _conditions(schema):
-        for problem in condition.check(cond, functools.partial(_entry, schema, place)):
-            yield f"{where}: {problem}"
+    wrong = list(_condition_problems(schema))
+    yield from wrong
+    if wrong:  # what they read cannot be said
+        return
     yield from _computed_problems(schema)
     for table in schema.tables:
         for level in table.levels:
@@ -59,6 +60,12 @@ def problems(schema: Schema) -> Iterator[str]:
 
 def _unknown(schema: Schema, table: TableName, where: str, column: str) -> str:
     return f"{where}: no column '{column}'.{suggest(column, schema.visible(table))}"
+
+
+def _condition_problems(schema: Schema) -> Iterator[str]:
+    for place, where, cond in _conditions(schema):
+        for problem in condition.check(cond, functools.partial(_entry, schema, place)):
+            yield f"{where}: {problem}"
 
 
 def _conditions(schema: Schema) -> Iterator[tuple[TableName, str, Any]]:

@@ -7,7 +7,14 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    FiniteFloat,
+    StringConstraints,
+    model_validator,
+)
 
 from discreet.config import Strict
 
@@ -24,13 +31,23 @@ class Code(Strict):
 
 def _codes(value: Any) -> Any:
     """Accept `{code: label}` and `[code, ...]` beside the full form."""
+    if isinstance(value, list | Mapping) and not all(isinstance(c, str) and c for c in value):
+        raise ValueError("codes are text: put them in quotes")
     if isinstance(value, list):
+        if len(set(value)) != len(value):
+            raise ValueError("a code is given twice")
         value = {code: code for code in value}
     if isinstance(value, Mapping):
-        if not all(isinstance(code, str) and code for code in value):
-            raise ValueError("codes are text: put them in quotes")
         return {c: {"label": v} if isinstance(v, str) else v for c, v in value.items()}
     return value
+
+
+def _regular(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        raise ValueError("pattern is not a regular expression") from None
+    return pattern
 
 
 class Variable(Strict):
@@ -46,8 +63,8 @@ class Variable(Strict):
     codes: Annotated[dict[str, Code] | None, BeforeValidator(_codes)] = None
     pattern: str | None = None
     number: Literal["integer", "real"] | None = None
-    min: float | None = None
-    max: float | None = None
+    min: FiniteFloat | None = None
+    max: FiniteFloat | None = None
     required: bool = False
     missing: bool = False
     only: dict[str, Any] | None = None
@@ -69,10 +86,7 @@ class Variable(Strict):
             for name in self.codes:
                 self.top_code(name)
         if self.pattern is not None:
-            try:
-                re.compile(self.pattern)
-            except re.error:
-                raise ValueError("pattern is not a regular expression") from None
+            _regular(self.pattern)
         if (self.min is not None or self.max is not None) and self.number is None:
             raise ValueError("min and max are for numbers")
         if self.min is not None and self.max is not None and self.min > self.max:
@@ -102,21 +116,26 @@ class Variable(Strict):
         return "text" if self.number is None else self.number
 
 
-def _regular(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error:
-        raise ValueError("pattern is not a regular expression") from None
-    return pattern
-
-
 class Level(Strict):
-    """One level of the spine, or one kind of area outside it."""
+    """One level of the spine, or one kind of area outside it.
+
+    `codes` lists all areas that there may be, where they are few and known.
+    """
 
     name: Name
     title: str = ""
     pattern: Annotated[str, AfterValidator(_regular)] = ".+"
+    codes: Annotated[list[str], Field(min_length=1)] | None = None
     simulate: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _listed(self) -> Level:
+        codes = self.codes or []
+        if len(set(codes)) != len(codes):
+            raise ValueError("a code is given twice")
+        if not all(re.fullmatch(self.pattern, code) for code in codes):
+            raise ValueError("a code does not fit the pattern")
+        return self
 
 
 class Recode(Strict):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.census import Schema, with_person_key
+from discreet.census import Level, Schema, with_person_key
 from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.simulate.hints import Column, Tables, listed
@@ -108,21 +108,40 @@ def _areas(rng: Generator, schema: Schema) -> tuple[dict[str, Column], Ints]:
     columns: dict[str, Column] = {}
     above, repeat = [""], len(place)
     for level, count in zip(schema.spine, counts, strict=True):
-        codes: list[str] = []
-        for number, code in enumerate(above):
-            numbers = list(range(1, count + 1))
-            if level.name == schema.block and _grid_like(level.pattern):
-                first = number * count
-                numbers = [int(n * 10_000 + e) for n, e in place[first : first + count]]
-            codes += make_codes(level.pattern, code, numbers, f"spine.{level.name}")
-        if len(set(codes)) != len(codes):
-            raise BadInput(f"spine.{level.name}: the pattern does not hold the code above it.")
+        smallest = place if level.name == schema.block and _grid_like(level.pattern) else None
+        codes = _level_codes(level, above, count, smallest)
         above, repeat = codes, len(place) // len(codes)
         columns[level.name] = np.repeat(listed(codes), repeat)
     for area in schema.areas:
         columns[area.name] = _outside_spine(rng, area, place, parents)
     columns |= _attributes(schema, place)
     return columns, place
+
+
+def _level_codes(level: Level, above: list[str], count: int, place: Ints | None) -> list[str]:
+    """Return the codes of a level, `count` in each area above, by their `place` on a grid."""
+    where = f"spine.{level.name}"
+    if level.codes is not None:
+        return _first_codes(level.codes, len(above) * count, where)
+    codes: list[str] = []
+    for number, code in enumerate(above):
+        numbers = list(range(1, count + 1))
+        if place is not None:
+            first = number * count
+            numbers = [int(n * 10_000 + e) for n, e in place[first : first + count]]
+        codes += make_codes(level.pattern, code, numbers, where)
+    if len(set(codes)) != len(codes):
+        raise BadInput(f"{where}: the pattern does not hold the code above it.")
+    return codes
+
+
+def _first_codes(codes: list[str], count: int, where: str) -> list[str]:
+    """Return the first of the codes that a schema lists."""
+    if count > len(codes):
+        raise BadInput(
+            f"{where}: fewer codes are listed than the simulator needs. Give fewer children."
+        )
+    return codes[:count]
 
 
 def _grid_like(pattern: str) -> bool:
@@ -137,14 +156,18 @@ def _children(hint: dict[str, Any] | None, where: str, usual: int) -> int:
     return children
 
 
-def _outside_spine(rng: Generator, area: Any, place: Ints, parents: int) -> Column:
+def _outside_spine(rng: Generator, area: Level, place: Ints, parents: int) -> Column:
     """Return areas that do not nest: the nearest of some centres, none where that is far."""
     count = _children(area.simulate, f"areas.{area.name}", max(2, parents // 8))
     centre = place[rng.permutation(len(place))[:count]]
     squared = ((place[:, None, :] - centre[None, :, :]) ** 2).sum(axis=2)
     nearest = squared.argmin(axis=1)
     distance = squared.min(axis=1)
-    codes = make_codes(area.pattern, "", list(range(1, count + 1)), f"areas.{area.name}")
+    where = f"areas.{area.name}"
+    if area.codes is not None:
+        codes = _first_codes(area.codes, count, where)
+    else:
+        codes = make_codes(area.pattern, "", list(range(1, count + 1)), where)
     column: Column = listed(codes)[nearest]
     column[distance > np.quantile(distance, 0.75)] = None
     return column

@@ -15,7 +15,7 @@ from discreet.errors import BadInput
 _PIECE = re.compile(
     r"(\\d|\\[^A-Za-z0-9]|\[[^\]^]+\]|[^\\\[\]{}()|^$*+?])(\{\d+(?:,\d*)?\}|[+*?])?"
 )
-_ANY = string.digits + string.ascii_uppercase + string.ascii_lowercase + "-_. "
+_ANY = string.digits + string.ascii_uppercase + string.ascii_lowercase + "-_."
 
 
 def _characters(text: str) -> str:

@@ -100,6 +100,9 @@ def _read(path: Path) -> tuple[Profile, Schema]:
     schema = load_schema(beside if beside.is_file() else profile.schema_)
     if profile.states and schema.name != US_SCHEMA:
         raise BadInput(f"{path.name}: states are for schema {US_SCHEMA}; give `persons` instead.")
+    listed = schema.spine[0].codes
+    if listed is not None and any(state.code not in listed for state in profile.states):
+        raise BadInput(f"{path.name}: states: a code is not in schema {US_SCHEMA}. Correct it.")
     if not profile.states and schema.name == US_SCHEMA:
         raise BadInput(f"{path.name}: schema {US_SCHEMA} needs a list of states.")
     return profile, schema
