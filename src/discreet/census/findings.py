@@ -38,6 +38,8 @@ STRUCTURAL = {
     "unit": "the unit of a person is in units",
     "nesting": "an area lies in one area of the level above",
     "lookup": "a row of the looked-up file belongs to exactly one unit",
+    "ambiguous": "columns put together make a code in one way only (fill them up with `pad`)",
+    "rows": "the file has at least one row (leave out a table that there is not)",
 }
 BUILT_IN = {
     "table": "the census has this table",
@@ -48,6 +50,7 @@ BUILT_IN = {
     "missing": "the value is there",
     "only": "the value is there only where it applies",
     "donor": "the donor is another person of this census",
+    "flag": "a flag counts no more persons than its row has",
     **STRUCTURAL,
 }
 

@@ -42,6 +42,13 @@ class Part(Strict):
     missing: list[str] = Field(default_factory=list)
     found_in: TableName | None = None
 
+    @property
+    def width(self) -> int | None:
+        """How many characters a value has, where that is known and it is not too long."""
+        if self.found_in is not None:
+            return 1
+        return None if self.pad is None else min(self.pad, self.first or self.pad)
+
 
 def _parts(value: Any) -> Any:
     """Accept a name, or a list of names and parts."""
@@ -157,6 +164,8 @@ class Layout(Strict):
         for name, table in tables.items():
             if table.expand is not None and name != "persons":
                 raise ValueError("only persons are expanded from counts")
+            if table.distinct and name == "persons":
+                raise ValueError("persons cannot be made distinct: two persons may be equal")
             if table.lookup is not None and table.lookup.table not in tables:
                 raise ValueError("a lookup names a table that the layout does not have")
             for making in table.columns.values():

@@ -6,7 +6,8 @@ Every value is first text; what cannot be read as its type is kept apart in a co
 
 from __future__ import annotations
 
-import re
+import functools
+import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -14,23 +15,30 @@ import narwhals as nw
 from narwhals.dtypes import DType
 
 from discreet.census import condition
-from discreet.census.checks import FILE, ROW, Check, unread
-from discreet.census.declarations import TableName, Variable
+from discreet.census.checks import BLANK_ENDS, FILE, ROW, Check, unread
+from discreet.census.declarations import TableName
 from discreet.census.examine import Loaded, reading
 from discreet.census.expand import expand
 from discreet.census.findings import Finding
+from discreet.census.joined import ambiguity, constant_widths, tuple_text
 from discreet.census.layout import Layout, Making, Part
 from discreet.census.schema import Schema, model_columns
 from discreet.census.sources import Sources
 from discreet.census.validate import column_finding
+from discreet.census.values import (
+    FORMS,
+    TYPES,
+    as_text,
+    is_exact,
+    is_plain,
+    legal,
+    recoded,
+    typed,
+    without,
+)
 from discreet.engine import Engine, Frame
 
 IDS = ("unit_id", "person_key", "donor_id")
-FORMS = {
-    "integer": r"^-?\d{1,18}$",
-    "real": r"^-?(\d{1,15}(\.\d{0,25})?|\.\d{1,25})([eE][+-]?\d{1,2})?$",
-}
-TYPES = {"integer": nw.Int64, "real": nw.Float64}
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,7 @@ class Mapper:
         made: dict[str, nw.Expr] = {}
         for name, making in makings.items():
             made |= self._column(name, making)
+        self._check_joined(makings)
         if self.computed:
             self.frame = self.frame.with_columns(**self.computed)
         kept = [name for name in (FILE, ROW) if name in self.types]
@@ -208,6 +217,25 @@ class Mapper:
         self.frame = self.frame.group_by(*sorted(wanted)).agg(nw.col(ROW).min())
         self.types.pop(FILE, None)
 
+    def _check_joined(self, makings: Mapping[str, Making]) -> None:
+        """Check texts put together that two combinations of their columns may make.
+
+        None can where all parts but the last are of one length, as nearly all are.
+        """
+        joined = {n: m for n, m in makings.items() if len(m.from_) > 1 and not _is_tuple(n, m)}
+        firsts = {str(part): part for making in joined.values() for part in making.from_[:-1]}
+        if not firsts:
+            return
+        parts = [self._part(part) for part in firsts.values()]
+        constant = constant_widths(self.engine, self.frame, parts)
+        varying = {key for key, same in zip(firsts, constant, strict=True) if not same}
+        for making in joined.values():
+            if varying & {str(part) for part in making.from_[:-1]}:
+                columns = tuple(part.column for part in making.from_)
+                texts = [self._part(part) for part in making.from_]
+                frame, check = ambiguity(self.frame, texts, columns)
+                self.raw_checks.append(RawCheck(self.place, self.raw, frame, [check]))
+
     # -- values --------------------------------------------------------------------------
 
     def _text(self, column: str) -> nw.Expr:
@@ -240,10 +268,31 @@ class Mapper:
             value, failed = recoded(self._once(f"_text_{name}", text), making.recode)
             return {name: typed(value, kind), unread(name): failed}
         if kind == "text":
-            return {name: text}
+            return self._text_column(name, making, text)
         readable = self._once(f"_readable_{name}", text.str.contains(FORMS[kind]))
         failed = nw.when(~readable).then(text)
         return {name: typed(nw.when(readable).then(text), kind), unread(name): failed}
+
+    def _text_column(self, name: str, making: Making, text: nw.Expr) -> dict[str, nw.Expr]:
+        """Return a column of text and, where a text can be no code or no id, those that are none.
+
+        An id of several columns is a tuple; parts that are filled up must not be longer.
+        """
+        parts = [(part, self._part(part)) for part in making.from_]
+        read = [(p.column, self.types[p.column], t) for p, t in parts if p.found_in is None]
+        wrong = [~is_exact(column, dtype) for column, dtype, _ in read if dtype.is_float()]
+        if name in IDS:
+            wrong += [t.str.contains(BLANK_ENDS) for _, dtype, t in read if not dtype.is_numeric()]
+        value = text
+        if _is_tuple(name, making):
+            widths = [part.width for part, _ in parts]
+            wrong += [t.str.len_chars() != p.width for p, t in parts[:-1] if p.width is not None]
+            value = nw.when(~text.is_null()).then(tuple_text([t for _, t in parts], widths))
+        if not wrong:
+            return {name: value}
+        no_text = functools.reduce(operator.or_, wrong) & ~text.is_null()
+        bad = self._once(f"_bad_{name}", no_text)
+        return {name: nw.when(~bad).then(value), unread(name): nw.when(bad).then(text)}
 
     def _once(self, name: str, expression: nw.Expr) -> nw.Expr:
         """Return a column that holds an expression: used twice, it is computed once."""
@@ -268,6 +317,11 @@ class Mapper:
         return frame.with_columns(**settled) if settled else frame
 
 
+def _is_tuple(name: str, making: Making) -> bool:
+    """Say whether a column holds ids that are tuples of columns."""
+    return name in IDS and len(making.from_) > 1 and not making.recode
+
+
 def _namesake(name: str) -> Making:
     return Making.model_validate({"from": [Part(column=name)], "optional": True})
 
@@ -275,56 +329,3 @@ def _namesake(name: str) -> Making:
 def found_in(table: str, column: str) -> str:
     """Return the name of the column that says whether a value stands in another file."""
     return f"_in_{table}_{column}"
-
-
-def is_plain(dtype: DType) -> bool:
-    """Say whether a column holds texts or numbers, not dates, truth values or lists."""
-    return dtype.is_numeric() or isinstance(dtype, nw.String | nw.Categorical | nw.Enum)
-
-
-def as_text(name: str, dtype: DType) -> nw.Expr:
-    """Return a column as text; whole numbers stored as floats are written as whole."""
-    column = nw.col(name)
-    if isinstance(dtype, nw.String):
-        return column
-    if not dtype.is_float():
-        return column.cast(nw.String)
-    whole = (column.round(0) == column) & (column.abs() < 2**53)
-    return nw.coalesce(
-        nw.when(whole).then(column).cast(nw.Int64).cast(nw.String), column.cast(nw.String)
-    )
-
-
-def without(text: nw.Expr, missing: list[str]) -> nw.Expr:
-    """Return the text with the listed ones missing."""
-    return nw.when(~text.is_in(missing)).then(text) if missing else text
-
-
-def legal(variable: Variable | None, text: str) -> bool:
-    """Say whether a text is a value that the variable may take."""
-    if variable is None:
-        return False
-    if variable.codes is not None:
-        return text in variable.leaves
-    if variable.pattern is not None:
-        return re.fullmatch(variable.pattern, text) is not None
-    if re.match(FORMS[variable.kind], text) is None:
-        return False
-    low, high = variable.min, variable.max
-    return (low is None or float(text) >= low) and (high is None or float(text) <= high)
-
-
-def recoded(text: nw.Expr, recode: Mapping[str, str]) -> tuple[nw.Expr, nw.Expr]:
-    """Return the recoded text, and apart from it the texts that the recode does not list."""
-    sources: dict[str, list[str]] = {}
-    for source, target in recode.items():
-        sources.setdefault(target, []).append(source)
-    value: nw.Expr = nw.lit(None, dtype=nw.String)
-    for target, listed in sources.items():
-        value = nw.when(text.is_in(listed)).then(nw.lit(target)).otherwise(value)
-    return value, nw.when(~text.is_in(list(recode))).then(text)
-
-
-def typed(text: nw.Expr, kind: str) -> nw.Expr:
-    """Return text as the stored type; it must be readable as that."""
-    return text.cast(TYPES[kind]) if kind in TYPES else text
