@@ -77,9 +77,11 @@ class Examination:
         schema: Schema,
         tables: Mapping[TableName, Loaded],
         keep_values: bool = False,
+        own_ids: bool = False,
     ) -> None:
         self.engine, self.schema, self.tables = engine, schema, dict(tables)
-        self.keep_values = keep_values
+        #: Whether persons are named by somebody's ids, not by keys that were made of records.
+        self.keep_values, self.own_ids = keep_values, own_ids
         self.values: list[list[str]] = []
         self.sight = Sight(schema, {place: t.columns for place, t in tables.items()})
         #: Tables as others look up in them: each id once, so that no join repeats rows.
@@ -128,8 +130,9 @@ class Examination:
             yield Check("unit", _dangling("unit_id"), ("unit_id",))
         if place == "persons" and "person_key" in present:
             # Keys have 60 bits: in a census of hundreds of millions two may meet by chance,
-            # which matters only where donors are named by them.
-            yield from self._once(place, "person_key", "error" if "donor_id" in present else "warn")
+            # which matters only where donors are named by them. Ids of people never do.
+            strict = self.own_ids or "donor_id" in present
+            yield from self._once(place, "person_key", "error" if strict else "warn")
             if "donor_id" in present:
                 itself = (nw.col("donor_id") == nw.col("person_key")).fill_null(False)
                 yield Check("donor", _dangling("donor_id") | itself, ("donor_id",))

@@ -49,6 +49,12 @@ def expand(
     checks = [
         Check("type", _number(text(name)).is_null(), (name,), mark_first=True) for name in names
     ]
+    listed: nw.Expr = nw.lit(0)
+    for name in plan.counts.values():
+        listed = listed + _number(text(name)).fill_null(0)
+    for flag in plan.flags.values():
+        more = (_number(text(flag.column)) > listed).fill_null(False)
+        checks.append(Check("flag", more, (flag.column,), mark_first=True))
     return persons, checks, columns
 
 

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+import narwhals as nw
+
 from discreet.census.census import SIMULATED, Census, Origin, read_header, write_header
 from discreet.census.declarations import TableName
 from discreet.census.examine import TABLES, Examination, Loaded, reading, write_values
 from discreet.census.file_columns import FileColumns
 from discreet.census.findings import (
+    BUILT_IN,
     RECORD,
     Finding,
     Findings,
@@ -24,6 +27,7 @@ from discreet.census.findings import (
 )
 from discreet.census.layout import Layout, check_columns, load_layout
 from discreet.census.mapping import Mapped, Mapper
+from discreet.census.parts import check_parts
 from discreet.census.schema import Schema, load_schema
 from discreet.census.sources import Sources
 from discreet.census.store import Store
@@ -154,9 +158,13 @@ def _plan(
 
 def _origin_of(source: Path) -> Origin:
     """Return "simulated" for a simulated census read again, else "supplied"."""
-    header = source / "census.yaml"
-    simulated = header.is_file() and read_header(source).origin == "simulated"
+    simulated = _is_census(source) and read_header(source).origin == "simulated"
     return "simulated" if simulated else "supplied"
+
+
+def _is_census(source: Path) -> bool:
+    """Say whether a source is a census folder, whose persons are named by keys."""
+    return (source / "census.yaml").is_file()
 
 
 def _schema_of(source: Path, layout: Layout, schema: str | Path | None) -> str | Path:
@@ -207,8 +215,11 @@ def _examined(
     check_columns(layout, checked)
     given = read_waivers(waivers, checked) if waivers is not None else []
     sources = Sources(engine, source, layout)
+    for place in (place for place in TABLES if place in sources):
+        check_parts(engine, sources.path(place))
     found, tables, mapped = _mapped(engine, sources, layout, checked)
-    examination = Examination(engine, checked, tables, keep_values=values is not None)
+    own_ids = not _is_census(source)
+    examination = Examination(engine, checked, tables, values is not None, own_ids)
     for raw in (raw for m in mapped for raw in m.raw_checks):
         found += examination.check(raw.place, raw.table.file, raw.frame, raw.checks)
     examined = examination.run()
@@ -233,6 +244,7 @@ def _mapped(
     for place in TABLES:
         if place in sources:
             with reading(sources.open(place).file):
+                found += _without_rows(engine, place, sources.open(place))
                 made = Mapper(engine, sources, layout, schema, place).run()
                 frame = engine.materialise(made.table.frame)
             tables[place] = Loaded(frame, made.table.file)
@@ -241,6 +253,12 @@ def _mapped(
     if len(tables) < 2:
         raise BadInput("a census needs units or persons or both; the source has neither.")
     return with_wanted([*found, *sources.unused()]), tables, mapped
+
+
+def _without_rows(engine: Engine, place: TableName, table: Loaded) -> Iterator[Finding]:
+    """Yield the finding that a file has a header and nothing else: most likely it was cut off."""
+    if not engine.rows(table.frame.select(nw.len()))[0][0]:
+        yield Finding("rows", BUILT_IN["rows"], place, table.file, "error", 1)
 
 
 def _record(layout: Layout, read: _Examined, counts: Mapping[str, int]) -> dict[str, object]:

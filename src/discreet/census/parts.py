@@ -1,0 +1,28 @@
+"""A table in parts is one table: every part has the same columns of the same types."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from discreet.engine import Engine
+from discreet.errors import UnreadableFile
+
+
+def check_parts(engine: Engine, folder: Path) -> None:
+    """Refuse a folder of Parquet files that differ in columns or types.
+
+    The engine would take the columns of the first file, leave out what others have besides, and
+    turn their values into its types: a float becomes the nearest integer.
+    """
+    parts = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
+    if len(parts) < 2:
+        return
+    first = parts[0]
+    columns = dict(engine.read_parquet(first).collect_schema())
+    for part in parts[1:]:
+        if dict(engine.read_parquet(part).collect_schema()) != columns:
+            raise UnreadableFile(
+                f"{folder.name}/{part.name}",
+                f"has other columns or types than {first.name}",
+                "Write all parts of a table with the same columns and types.",
+            )
