@@ -8,6 +8,7 @@ import pytest
 
 from discreet.census import Census, validate
 from discreet.engine import Engine
+from discreet.errors import UnreadableFile
 from discreet.register import Register
 from discreet.run import run
 from run.conftest import write_run
@@ -74,3 +75,16 @@ def test_a_census_made_in_memory_takes_columns_of_its_schema_only(engine: Engine
     assert odd.units is not None
     assert {"size", "county"}.isdisjoint(odd.units.collect_schema().names())
     assert {row[0] for row in engine.rows(odd.frame("units", ["size"]))} <= {0, 1}
+
+
+def test_parts_of_a_stored_table_that_differ_are_refused(tmp_path: Path, engine: Engine) -> None:
+    """The engine would take the types of the first part, and 50.6 years would be 51."""
+    write_run(tmp_path, "permutation-swapping", "design")
+    census = tmp_path / "census"
+    persons = engine.materialise(engine.read_parquet(census / "persons.parquet"))
+    (census / "persons.parquet").unlink()
+    engine.write_parquet(persons, census / "persons" / "a.parquet")
+    halves = persons.with_columns(age=nw.col("age") + 0.5)
+    engine.write_parquet(halves, census / "persons" / "b.parquet")
+    with pytest.raises(UnreadableFile, match=r"persons/b\.parquet: has other columns or types"):
+        Census.open(census, engine)

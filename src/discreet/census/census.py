@@ -23,6 +23,7 @@ from discreet.census.columns import Columns
 from discreet.census.declarations import TableName
 from discreet.census.findings import Findings, Waiver
 from discreet.census.keys import with_person_key
+from discreet.census.parts import check_parts
 from discreet.census.schema import Schema, model_columns, read_schema
 from discreet.config import Strict, parse
 from discreet.engine import Engine, Frame
@@ -185,6 +186,7 @@ def _of_schema(frame: Frame, schema: Schema, name: TableName, working: bool = Tr
 def _open_table(engine: Engine, folder: Path, schema: Schema, name: TableName) -> Frame | None:
     for path in (folder / f"{name}.parquet", folder / name):
         if path.exists():
+            check_parts(engine, path)
             return _of_schema(engine.read_parquet(path), schema, name, working=False)
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from discreet.engine import Engine
+from discreet.engine import Engine, parts
 from discreet.errors import UnreadableFile
 
 
@@ -14,12 +14,11 @@ def check_parts(engine: Engine, folder: Path) -> None:
     The engine would take the columns of the first file, leave out what others have besides, and
     turn their values into its types: a float becomes the nearest integer.
     """
-    parts = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
-    if len(parts) < 2:
+    first, *others = parts(folder)
+    if not others:
         return
-    first = parts[0]
     columns = dict(engine.read_parquet(first).collect_schema())
-    for part in parts[1:]:
+    for part in others:
         if dict(engine.read_parquet(part).collect_schema()) != columns:
             raise UnreadableFile(
                 f"{folder.name}/{part.name}",

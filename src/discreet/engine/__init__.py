@@ -8,6 +8,7 @@ Nothing outside this room executes a query.
 from discreet.engine.lists import Lists, Texts
 from discreet.engine.literals import list_literal
 from discreet.engine.local import Engine, EngineStopped, Frame, MemoryReached
+from discreet.engine.named import parts
 from discreet.engine.parallel import parallel_map
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "Texts",
     "list_literal",
     "parallel_map",
+    "parts",
 ]
