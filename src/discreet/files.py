@@ -244,15 +244,22 @@ class _PlainDumper(_Dumper):  # type: ignore[misc]
         return True
 
 
+class _NotPlain(yaml.YAMLError):
+    """YAML that we refuse, with the mark of its line where PyYAML's own errors have it."""
+
+    def __init__(self, problem_mark: Any) -> None:
+        # Any: the parsers in C and in Python have marks of different types.
+        super().__init__()
+        self.problem_mark = problem_mark
+
+
 class _StrictLoader(_Loader):  # type: ignore[misc]
     """Safe loader that refuses a key given twice: YAML would keep the last silently."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
         if len(mapping) != len(node.value):
-            raise yaml.constructor.ConstructorError(
-                None, None, "a key is given twice", node.start_mark
-            )
+            raise _NotPlain(node.start_mark)
         return mapping
 
 
@@ -286,7 +293,7 @@ def _check_shape(text: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if isinstance(event, yaml.AliasEvent) or depth > DEEPEST:
-            raise yaml.composer.ComposerError(None, None, "alias or nesting", event.start_mark)
+            raise _NotPlain(event.start_mark)
 
 
 def check_format(content: Any, file: str) -> dict[str, Any]:
