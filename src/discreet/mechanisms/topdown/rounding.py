@@ -237,7 +237,7 @@ def round_children(
     whole, held, leaves, level = prepare(
         x, parent, tree, lower, allowed, group_of, classes, bits, every
     )
-    needed, exact = lower - held, np.rint(totals) - held.sum(axis=0)
+    needed, exact = lower - held, totals.round() - held.sum(axis=0)
     weight = weights_of(mode, cells, levels)
     status = IMPOSSIBLE
     for attempt in (DONE, LOOSE):
