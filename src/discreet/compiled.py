@@ -5,14 +5,20 @@ share the work. Numba alone would renew a cached function only when its own file
 not when a function it calls does, and would go on running old code. So the cache is kept
 in a folder named after the sources of its module and of all it imports from the package:
 an edit in any of these begins a new one.
+
+What is in the cache is run as it is. Before a release is charged, `discreet.mechanisms.self_test`
+refuses a cache that others may write to, and kernels that draw and give wrong answers. This
+module imports nothing from the package: compiled code would depend on it, too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -28,6 +34,9 @@ PACKAGE = Path(__file__).parent
 
 #: Without the lock, and without a wrapper for C: nobody calls it, and every function has one.
 _OPTIONS: Any = {"nogil": True, "no_cfunc_wrapper": True}
+
+#: Every function compiled so far in this process.
+_KERNELS: list[Any] = []
 
 _IMPORT = re.compile(rf"^\s*(?:from|import)\s+{PACKAGE.name}\b([\w.]*)", re.MULTILINE)
 
@@ -67,7 +76,29 @@ def _cache_folder(file: str) -> str:
         waiting = frozenset().union(*(_read(_files()[n])[1] for n in waiting)) - reached
     texts = [text, *(_read(_files()[name])[0] for name in sorted(reached))]
     digest = hashlib.sha256("\0".join(texts).encode())
-    return str(PACKAGE / "__pycache__" / "compiled" / digest.hexdigest()[:16])
+    return str(cache_root() / digest.hexdigest()[:16])
+
+
+@functools.cache
+def cache_root() -> Path:
+    """Return the folder of all caches: the package's, or the user's if that cannot be written.
+
+    Only its owner may enter it, whatever the umask.
+    """
+    # Unlike that of `Path`, this does not fail where a user has no home.
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
+    inside, outside = PACKAGE / "__pycache__", Path(home) / PACKAGE.name
+    for root in (inside / "compiled", outside / "compiled"):
+        with contextlib.suppress(OSError):
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=root).close()
+            return root
+    return inside / "compiled"
+
+
+def kernels() -> tuple[Any, ...]:
+    """Return all functions that were compiled, or will be when they are called."""
+    return tuple(_KERNELS)
 
 
 def compiled(function: Kernel) -> Kernel:
@@ -81,7 +112,8 @@ def compiled_within(function: Kernel) -> Kernel:
     Python cannot call it. What would let it takes as long to compile as a small function.
     """
     kernel = _compiled(function, {**_OPTIONS, "no_cpython_wrapper": True})
-    cast(Any, kernel).__class__ = _Within
+    if kernel is not function:
+        cast(Any, kernel).__class__ = _Within
     return kernel
 
 
@@ -108,15 +140,22 @@ class _Cache(FunctionCache):
 
 def _compiled(function: Kernel, options: Any) -> Kernel:
     settings: Any = numba.config
+    if settings.DISABLE_JIT:
+        return function  # slow, and no machine code: for looking at what the sources say
     before = settings.CACHE_DIR
     # Read by Numba at this moment; other users of Numba in the process keep their setting.
     settings.CACHE_DIR = _cache_folder(cast(Any, function).__code__.co_filename)
     try:
         kernel = numba.njit(cache=True, **options)(function)
         kernel._cache.__class__ = _Cache
+        kept = kernel._cache.cache_path.startswith(settings.CACHE_DIR)
     except RuntimeError:
-        # No folder to write to, as in some installations: compile anew in every process.
-        kernel = numba.njit(**options)(function)
+        kept = False
     finally:
         settings.CACHE_DIR = before
+    if not kept:
+        # No folder to write to: compile again in every process. Numba would go on to a folder
+        # that is not named after the sources, and run old code.
+        kernel = numba.njit(**options)(function)
+    _KERNELS.append(kernel)
     return cast(Kernel, kernel)

@@ -1,6 +1,8 @@
 """Compiled code is never older than any source it was made from."""
 
+import os
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -21,22 +23,45 @@ CALLER = (
 def result(folder: Path) -> str:
     code = "import small.caller as c; print(c.twice(), sum(c.twice.stats.cache_hits.values()))"
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, "XDG_CACHE_HOME": str(folder / "home")},
+        umask=0,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return done.stdout.strip()
 
 
-def test_an_edited_callee_is_not_run_from_an_old_cache(tmp_path):
+@pytest.fixture
+def package(tmp_path):
     package = tmp_path / "small"
     package.mkdir()
     (package / "__init__.py").write_text("")
     shutil.copy(discreet.compiled.__file__, package / "compiled.py")
     (package / "caller.py").write_text(CALLER)
     (package / "callee.py").write_text(CALLEE.format(1))
+    return package
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_an_edited_callee_is_not_run_from_an_old_cache(package, tmp_path, writable):
+    """Nor where the package cannot be written, and the cache is in a folder of the user."""
+    if not writable:
+        (package / "__pycache__").mkdir()
+        (package / "__pycache__" / "compiled").write_text("in the way")
     assert result(tmp_path) == "2 0"
     assert result(tmp_path) == "2 1"  # from the cache
     (package / "callee.py").write_text(CALLEE.format(5))
     assert result(tmp_path) == "10 0"
+    assert (tmp_path / "home").exists() != writable
+
+
+def test_only_its_owner_may_enter_the_cache_whatever_the_umask(package, tmp_path):
+    result(tmp_path)
+    made = package / "__pycache__" / "compiled"
+    assert stat.S_IMODE(made.stat().st_mode) == 0o700
 
 
 def test_other_users_of_numba_keep_their_setting():
