@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import grp
 import hashlib
 import json
 import os
+import pwd
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,6 +140,35 @@ def _is_at(path: Path, handle: int) -> bool:
         return os.path.samestat(path.lstat(), os.fstat(handle))
     except FileNotFoundError:
         return False
+
+
+def others_may_write(path: Path) -> bool:
+    """Return whether anybody but root and this user may change a file, or what is in a folder.
+
+    A group counts as others unless this user is alone in it: on many systems every user has
+    such a group, and files are made writable for it.
+    """
+    found = path.stat()
+    if found.st_uid not in (0, os.geteuid()) or found.st_mode & stat.S_IWOTH:
+        return True
+    return bool(found.st_mode & stat.S_IWGRP) and (_has_acl(path) or not _is_alone(found.st_gid))
+
+
+def _has_acl(path: Path) -> bool:
+    """Return whether there is a list of rights; its sum is then what the group's bits show."""
+    with contextlib.suppress(OSError, AttributeError):  # no such lists here
+        return "system.posix_acl_access" in os.listxattr(path)
+    return False
+
+
+def _is_alone(group: int) -> bool:
+    """Return whether a group bears the name of this user, and has no other member."""
+    try:
+        user, found = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(group)
+    except KeyError:
+        return False
+    members = {one.pw_name for one in pwd.getpwall() if one.pw_gid == group}
+    return found.gr_name == user and {*found.gr_mem, *members} <= {user}
 
 
 def remove_folder(path: Path) -> None:

@@ -1,7 +1,10 @@
 """Half-written files are never seen, and strange YAML is refused by name and line."""
 
 import fcntl
+import grp
 import os
+import pwd
+import struct
 import subprocess
 import sys
 
@@ -13,6 +16,7 @@ from discreet.files import (
     atomic_file,
     atomic_folder,
     check_format,
+    others_may_write,
     read_yaml,
     write_json,
     write_yaml,
@@ -157,3 +161,62 @@ def test_strange_yaml_is_refused(tmp_path, text):
 def test_other_format_versions_are_refused(version):
     with pytest.raises(NewerFormat):
         check_format({"format_version": version}, "x.yaml")
+
+
+# -- rights ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rights", "others"),
+    [(0o700, False), (0o755, False), (0o757, True), (0o702, True), (0o1777, True)],
+)
+def test_a_folder_that_others_may_write_to_is_found(tmp_path, rights, others):
+    tmp_path.chmod(rights)
+    assert others_may_write(tmp_path) == others
+
+
+@pytest.mark.parametrize(
+    ("group", "members", "primary", "others"),
+    [
+        ("me", [], ["me"], False),
+        ("me", ["me"], ["me"], False),
+        ("me", ["eve"], ["me"], True),
+        ("me", [], ["me", "eve"], True),
+        ("staff", [], ["me"], True),
+    ],
+)
+def test_a_group_counts_as_others_unless_one_is_alone_in_it(
+    tmp_path, monkeypatch, group, members, primary, others
+):
+    tmp_path.chmod(0o775)
+    number = tmp_path.stat().st_gid
+    users = [pwd.struct_passwd((name, "", 1, number, "", "", "")) for name in primary]
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: pwd.struct_passwd(("me", *"x" * 6)))
+    monkeypatch.setattr(pwd, "getpwall", lambda: users)
+    monkeypatch.setattr(
+        grp, "getgrgid", lambda asked: grp.struct_group((group, "", asked, members))
+    )
+    assert others_may_write(tmp_path) == others
+
+
+def test_a_list_of_rights_is_not_taken_for_a_group_of_ones_own(tmp_path, monkeypatch):
+    monkeypatch.setattr("discreet.files._is_alone", lambda group: True)
+    entries = [(1, 7, -1), (2, 7, 12345), (4, 5, -1), (16, 7, -1), (32, 5, -1)]
+    packed = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    tmp_path.chmod(0o775)
+    assert not others_may_write(tmp_path)
+    try:
+        os.setxattr(tmp_path, "system.posix_acl_access", packed)
+    except OSError:
+        pytest.skip("this file system has no lists of rights")
+    assert others_may_write(tmp_path)
+
+
+def test_what_somebody_else_owns_is_theirs_to_write(tmp_path, monkeypatch):
+    tmp_path.chmod(0o700)
+    owner = os.geteuid()
+    if owner == 0:
+        os.chown(tmp_path, 12345, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    assert others_may_write(tmp_path)
