@@ -17,6 +17,7 @@ from discreet.mechanisms.contract import (
     Staged,
 )
 from discreet.mechanisms.noisy_tables import NoisyTables
+from discreet.mechanisms.self_test import check_kernels
 from discreet.mechanisms.stages import Stages
 from discreet.mechanisms.steps import check_mode, make_draw, protect, publish_draw
 
@@ -33,6 +34,7 @@ __all__ = [
     "ReleaseHeader",
     "Staged",
     "Stages",
+    "check_kernels",
     "check_mode",
     "make_draw",
     "mechanism",

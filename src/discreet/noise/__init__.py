@@ -16,23 +16,35 @@ from discreet.noise.select import (
     shuffle,
     uniform_below,
 )
+from discreet.noise.self_test import (
+    NOISE_ANSWERS,
+    KnownAnswer,
+    WrongAnswer,
+    check_answers,
+    known_words,
+)
 from discreet.noise.sparse import select_sparse
 from discreet.noise.tape import Mode, Randomness, Words, key_of, system, trial
 
 __all__ = [
     "LARGEST_BOUND",
+    "NOISE_ANSWERS",
     "PIECES_PER_WORD",
     "Bounds",
     "Chance",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "KnownAnswer",
     "Mode",
     "Randomness",
     "Words",
+    "WrongAnswer",
     "binomial",
+    "check_answers",
     "discrete_gaussian",
     "discrete_laplace",
     "key_of",
+    "known_words",
     "load_compiled",
     "select_each",
     "select_sparse",

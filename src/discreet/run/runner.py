@@ -19,6 +19,7 @@ from discreet.mechanisms import (
     Mechanism,
     Release,
     Stages,
+    check_kernels,
     check_mode,
     make_draw,
     mechanism,
@@ -293,6 +294,7 @@ def _prepare(job: Job, say: Progress) -> Ready:
     census, made = job.open(spill=job.work)
     rng = system() if job.seed is None else trial(job.seed)
     check_mode(job.config.mode, census, rng)
+    check_kernels(made.name, job.config.mode)
     check_structure(census)
     made.check(census)
     if job.out.exists() and any(job.out.iterdir()):
