@@ -76,15 +76,15 @@ def _cache_folder(file: str) -> str:
         waiting = frozenset().union(*(_read(_files()[n])[1] for n in waiting)) - reached
     texts = [text, *(_read(_files()[name])[0] for name in sorted(reached))]
     digest = hashlib.sha256("\0".join(texts).encode())
-    return str(cache_root() / digest.hexdigest()[:16])
+    folder = cache_root() / digest.hexdigest()[:16]
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)  # whatever the umask
+    return str(folder)
 
 
 @functools.cache
 def cache_root() -> Path:
-    """Return the folder of all caches: the package's, or the user's if that cannot be written.
-
-    Only its owner may enter it, whatever the umask.
-    """
+    """Return the folder of all caches: the package's, or the user's if that cannot be written."""
     # Unlike that of `Path`, this does not fail where a user has no home.
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
     inside, outside = PACKAGE / "__pycache__", Path(home) / PACKAGE.name

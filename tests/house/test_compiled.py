@@ -59,9 +59,14 @@ def test_an_edited_callee_is_not_run_from_an_old_cache(package, tmp_path, writab
 
 
 def test_only_its_owner_may_enter_the_cache_whatever_the_umask(package, tmp_path):
+    """Nor folders of new code in a cache that an older version made for everybody."""
     result(tmp_path)
     made = package / "__pycache__" / "compiled"
-    assert stat.S_IMODE(made.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in [made, *made.iterdir()]} == {0o700}
+    made.chmod(0o755)
+    (package / "callee.py").write_text(CALLEE.format(5))
+    result(tmp_path)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in made.iterdir()} == {0o700}
 
 
 def test_other_users_of_numba_keep_their_setting():
