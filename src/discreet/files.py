@@ -247,8 +247,9 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def write_text(path: Path, text: str, mode: int = 0o644) -> None:
-    """Write `text` to `path` in one step."""
+    """Write `text` to `path` in one step; until then nobody else can read it."""
     with atomic_file(path, mode) as temporary:
+        temporary.touch(0o600)
         temporary.write_text(text, encoding="utf-8")
 
 

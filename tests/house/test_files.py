@@ -7,6 +7,7 @@ import pwd
 import struct
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -161,6 +162,23 @@ def test_strange_yaml_is_refused(tmp_path, text):
 def test_other_format_versions_are_refused(version):
     with pytest.raises(NewerFormat):
         check_format({"format_version": version}, "x.yaml")
+
+
+def test_a_private_file_is_not_for_others_while_it_is_written(tmp_path, monkeypatch):
+    seen, chmod = [], Path.chmod
+
+    def noted(path, mode):
+        seen.append(path.stat().st_mode & 0o777)
+        chmod(path, mode)
+
+    monkeypatch.setattr(Path, "chmod", noted)
+    before = os.umask(0)
+    try:
+        write_json(tmp_path / "private.json", {}, 0o600)
+    finally:
+        os.umask(before)
+    assert seen == [0o600]
+    assert (tmp_path / "private.json").stat().st_mode & 0o777 == 0o600
 
 
 # -- rights ---------------------------------------------------------------------------------------

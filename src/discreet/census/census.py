@@ -32,6 +32,9 @@ from discreet.files import FORMAT_VERSION, check_format, read_yaml, write_yaml
 
 Origin = Literal["simulated", "supplied", "released"]
 
+#: The mode of the run that released records; empty for all others.
+ReleaseMode = Literal["design", "trial", "release", ""]
+
 #: Said wherever results of simulated data are shown.
 SIMULATED = "Simulated data: says nothing about any country."
 
@@ -43,7 +46,7 @@ class Header(Strict):
     schema_name: str
     origin: Origin
     note: str = ""
-    mode: Literal["design", "trial", "release", ""] = ""
+    mode: ReleaseMode = ""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class Census:
     origin: Origin
     folder: Path | None = None
     note: str = ""
+    mode: ReleaseMode = ""
     #: Secret of the person keys where the census was read without making them.
     key: str | None = field(default=None, repr=False)
     #: What was found when files were read without storing them, and what somebody waived.
@@ -99,12 +103,32 @@ class Census:
                 f"{folder.name} has no geography.parquet, or neither units.parquet nor "
                 f"persons.parquet. Make a census with `discreet ingest` or `discreet simulate`."
             )
-        return cls(schema, engine, geography, units, persons, header.origin, folder, header.note)
+        return cls(
+            schema,
+            engine,
+            geography,
+            units,
+            persons,
+            header.origin,
+            folder,
+            header.note,
+            header.mode,
+        )
 
     @property
     def banner(self) -> str:
         """Return what must be said with every result of these data."""
         return SIMULATED if self.origin == "simulated" else ""
+
+    @property
+    def private(self) -> bool:
+        """Whether what is made from these records is for its owner only.
+
+        All but simulated data and what may be published: a trial never may. Whoever writes a
+        file from a census asks this, and gives it mode 0600 (folders 0700).
+        """
+        published = self.origin == "released" and self.mode in ("design", "release")
+        return self.origin != "simulated" and not published
 
     @property
     def linked(self) -> bool:

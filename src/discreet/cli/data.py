@@ -100,7 +100,7 @@ def tabulate(
 ) -> None:
     """Count a census into one table of its schema, as CSV.
 
-    From supplied data these are exact counts: the file is readable by its owner only.
+    From supplied data and from trials the file is readable by its owner only.
     """
     from discreet.census import Census
     from discreet.products import tabulate as run_tabulate
@@ -142,34 +142,34 @@ def pl94(
     """
     from discreet.products import pl94 as product
 
-    opened, private = _records(records)
+    opened = _records(records)
     if mdf:
         if levels is not None or tables is not None:
             raise BadInput("--mdf writes all records. Drop --levels and --tables, or --mdf.")
-        product.write_mdf(opened, out, private=private)
+        product.write_mdf(opened, out)
         _say_left_out(opened, {"persons": "MDF_PER.txt", "units": "MDF_UNIT.txt"})
     else:
         chosen = [None if text is None else _listed(text) for text in (levels, tables)]
-        product.write_tables(opened, out, *chosen, private=private)
+        product.write_tables(opened, out, *chosen)
         if tables is None:
             _say_left_out(opened, {"persons": "P1 to P5", "units": "H1"})
     print(out)
 
 
-def _records(folder: Path) -> tuple[Census, bool]:
-    """Return the records of a census or a release, and whether what they give is private."""
+def _records(folder: Path) -> Census:
+    """Return the records of a census or a release."""
     from discreet.census import Census
     from discreet.mechanisms import HEADER, Release
 
     if not (folder / HEADER).is_file():
-        return Census.open(folder), False
+        return Census.open(folder)
     release = Release.open(folder)
     if not (folder / "microdata").is_dir():
         raise BadInput(
             f"{folder.name}: is a release of tables ({release.header.mechanism}), without records. "
             f"Give a census, or a release with microdata."
         )
-    return release.microdata(), release.header.mode == "trial"
+    return release.microdata()
 
 
 def _say_left_out(census: Census, of: dict[str, str]) -> None:
@@ -192,7 +192,7 @@ def _write(census: Census, counted: Frame, order: list[str], out: Path) -> None:
     with scratch_folder(out) as private:
         file = private / out.name
         census.engine.write_csv(counted, file, order_by=order)
-        file.chmod(0o600 if census.origin == "supplied" else 0o644)
+        file.chmod(0o600 if census.private else 0o644)
         file.replace(out)
 
 

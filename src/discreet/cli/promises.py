@@ -140,6 +140,12 @@ def check_target(path: Path, option: str, *inputs: Path) -> None:
         raise BadInput(f"{option}: {path.name} is what was read. Choose another file.")
 
 
+def mode_of(name: str) -> int:
+    """Return the mode of a file made from a promise: that of a trial is for its owner only."""
+    path = Path(name)
+    return 0o600 if path.is_file() and not path.stat().st_mode & 0o044 else 0o644
+
+
 def fraction(text: str, what: str) -> Fraction:
     """Return an option that is a number from 0 to 1, exactly."""
     try:

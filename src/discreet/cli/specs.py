@@ -141,7 +141,11 @@ def show(
         promises.check_target(html, "--html", Path(name))
         title = entry.title if entry else Path(name).stem
         cautions = promises.cautions_of(specification, entry)
-        print(write_card(specification, html, title=title, entry=entry, cautions=cautions))
+        mode = promises.mode_of(name)
+        written = write_card(
+            specification, html, title=title, entry=entry, cautions=cautions, mode=mode
+        )
+        print(written)
     elif as_json:
         own = {"name": name, "specification": specification.model_dump(mode="json")}
         print_json(entry.as_dict() if entry else own)
@@ -265,7 +269,7 @@ def registry(
     if out is None:
         print(deployments.as_yaml(made), end="")
         return
-    deployments.write(made, out)
+    deployments.write(made, out, promises.mode_of(name))
     print(out)
 
 

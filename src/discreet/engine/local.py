@@ -75,6 +75,8 @@ class Engine:
     def __init__(
         self, work: Path | None = None, memory_limit: str = "2GB", threads: int | None = None
     ) -> None:
+        if work is not None and not work.exists():
+            private_folder(work)  # not only what is spilled in it
         settings: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": memory_limit,
             "autoinstall_known_extensions": False,

@@ -64,10 +64,11 @@ def write_card(
     cautions: Sequence[Caution] = (),
     figures: Sequence[Figure] = (),
     distance: int | None = None,
+    mode: int = 0o644,
 ) -> Path:
     """Write the card of a specification as one HTML file that needs nothing else.
 
-    It says nothing about data, so everybody may read it.
+    `mode` says who may read it: the specification of a trial is for its owner only.
     """
     page = card(
         specification,
@@ -77,7 +78,7 @@ def write_card(
         figures=figures,
         distance=distance,
     )
-    write_text(path, page)
+    write_text(path, page, mode)
     return path
 
 

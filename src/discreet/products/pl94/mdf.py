@@ -57,11 +57,10 @@ UNITS = {
 }
 
 
-def write_mdf(census: Census, folder: Path, *, private: bool = False) -> None:
+def write_mdf(census: Census, folder: Path) -> None:
     """Write records of the US layout as the files MDF_PER and MDF_UNIT.
 
-    Records of confidential data are readable by their owner only, as are those called
-    `private`.
+    Records of confidential data and of trials are readable by their owner only.
     """
     if census.schema.block != "block":
         raise BadInput(
@@ -73,8 +72,7 @@ def write_mdf(census: Census, folder: Path, *, private: bool = False) -> None:
         found[PERSONS_FILE] = PERSONS, person_records(census).sort("block", *AXES)
     if census.units is not None:
         found[UNITS_FILE] = UNITS, census.frame("units", ["block", "kind"]).sort("block", "kind")
-    private = private or census.origin == "supplied"
-    with atomic_folder(folder, 0o700 if private else 0o755) as inside:
+    with atomic_folder(folder, 0o700 if census.private else 0o755) as inside:
         for name, (fields, rows) in found.items():
             _write(census, rows, fields, inside / name)
 

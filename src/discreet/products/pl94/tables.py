@@ -43,21 +43,18 @@ def write_tables(
     folder: Path,
     levels: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
-    *,
-    private: bool = False,
 ) -> None:
     """Write tables as `folder`/level/table.parquet, and what their columns mean as cells.csv.
 
     `levels` are kinds of areas, on the spine or not; None takes all the geography has, as
-    None for `names` takes all tables that can be counted. Tables of confidential data are
-    exact counts, readable by their owner only, as are those called `private`.
+    None for `names` takes all tables that can be counted. Tables of confidential data and of
+    trials are readable by their owner only.
     """
     shells = [shell_of(name) for name in (countable(census) if names is None else names)]
     present = census.geography.collect_schema().names()
     chosen = levels or [name for name in census.schema.area_names if name in present]
     counted = block_counts(census, chosen)
-    private = private or census.origin == "supplied"
-    with atomic_folder(folder, 0o700 if private else 0o755) as inside:
+    with atomic_folder(folder, 0o700 if census.private else 0o755) as inside:
         for level in chosen:
             for shell in shells:
                 with census.engine.lend(_table(counted, shell, level)) as frame:

@@ -230,8 +230,11 @@ def as_yaml(entry: Mapping[str, Any]) -> str:
     )
 
 
-def write(entry: Mapping[str, Any], path: Path) -> None:
-    """Write an entry, refusing one with problems or a name the registry would reject."""
+def write(entry: Mapping[str, Any], path: Path, mode: int = 0o644) -> None:
+    """Write an entry, refusing one with problems or a name the registry would reject.
+
+    `mode` says who may read it.
+    """
     found = problems(entry)
     if not re.fullmatch(r"[a-z0-9_]+\.yaml", path.name):
         found.append("the file's name must be lower-case letters, digits and _, ending in .yaml")
@@ -239,4 +242,4 @@ def write(entry: Mapping[str, Any], path: Path) -> None:
     found += problems_of_text(text)
     if found:
         raise BadInput("not a valid entry of the registry:\n  " + "\n  ".join(found))
-    write_text(path, text)
+    write_text(path, text, mode)
