@@ -107,11 +107,26 @@ def test_versions_of_a_collection_share_its_account(register):
 
 def test_two_collections_do_not_share_one(register):
     register.open_collection(collection(name="health-survey"))
-    register.add_version("health-survey", "v1", "original", hashed("v1"))
+    register.add_version("health-survey", "v1", "original", hashed("other people"))
     register.reserve(request(rho2(1), "a"))
-    register.reserve(request(rho2(1), "a", collection="health-survey", run_id="other"))
+    other = {"collection": "health-survey", "fingerprint": hashed("other people")}
+    register.reserve(request(rho2(1), "a", run_id="other", **other))
     assert [c.id for c in register.collections()] == ["census-2030", "health-survey"]
     assert len(register.entries("health-survey")) == 3
+
+
+def test_one_file_in_two_collections_is_refused(register):
+    """Otherwise the limit could be spent once in each of them."""
+    register.open_collection(collection(name="second-try"))
+    before = len(register.entries())
+    with pytest.raises(Refused) as caught:
+        register.add_version("second-try", "v1", "original", hashed("v1"))
+    assert caught.value.rule == "file in two collections"
+    assert "census-2030" in str(caught.value)
+    assert not re.search(r"[0-9a-f]{12}", str(caught.value))
+    assert len(register.entries()) == before
+    # Under its own collection a file may have two names: they share one account.
+    register.add_version("census-2030", "v1-again", "extract", hashed("v1"))
 
 
 def test_what_was_given_up_is_stored_with_the_release(register):
@@ -327,6 +342,64 @@ def test_approvals_are_by_different_people_for_this_very_configuration(tmp_path)
         approved = register.account("census-2030").approved(hashed("configuration"))
         assert [approval.by for approval in approved] == ["Ada Lovelace", "Florence Nightingale"]
         assert register.verify() == []
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        "\N{FULLWIDTH LATIN CAPITAL LETTER A}da Lovelace",
+        "ADA   LOVELACE",
+        "Ada Lovelace\N{VARIATION SELECTOR-1}",
+        "Ada\N{COMBINING GRAPHEME JOINER} Lovelace",
+        "Ada \N{HANGUL FILLER}Lovelace",
+    ],
+)
+def test_a_name_written_otherwise_is_the_same_person(tmp_path, same):
+    with opened(tmp_path / "r.db", approvals=2) as register:
+        assert register.approve("census-2030", hashed("configuration"), "Ada Lovelace")
+        assert register.approve("census-2030", hashed("configuration"), same) is None
+        assert "1 of the 2" in refused(register, "not approved", request(rho2(1)))
+
+
+@pytest.mark.parametrize("one, other", [("Jos\u00e9", "Jose\u0301"), ("Stra\u00dfe", "STRASSE")])
+def test_a_letter_composed_otherwise_is_the_same_person(tmp_path, one, other):
+    with opened(tmp_path / "r.db", approvals=2) as register:
+        assert register.approve("census-2030", hashed("configuration"), one)
+        assert register.approve("census-2030", hashed("configuration"), other) is None
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    ["\N{ZERO WIDTH SPACE}", "\N{SOFT HYPHEN}", "\N{WORD JOINER}", "\N{NO-BREAK SPACE}"],
+)
+def test_names_with_characters_that_do_not_print_are_refused(register, hidden):
+    with pytest.raises(BadInput, match="one line of text"):
+        register.approve("census-2030", hashed("configuration"), f"Ada{hidden} Lovelace")
+
+
+def test_redraws_are_entered_and_counted_until_the_commit(register):
+    made = register.reserve(request(rho2(1)))
+    assert (made.redraws, register.account("census-2030").redraws) == (0, 0)
+    register.redraw(made, "draw")
+    assert register.redraw(made, "draw").redraws == 2
+    assert register.account("census-2030").redraws == 2
+    last = register.entries()[-1]
+    assert (last.event.kind, last.collection) == ("redraw", "census-2030")
+    assert "run run-r1: draw was drawn again before it was committed" in last.describe()
+    done = register.commit(made, hashed("draw"))
+    assert (done.state, done.redraws) == ("committed", 2)
+    with pytest.raises(Refused, match="was committed before"):
+        register.redraw(made, "draw")
+    assert register.total("census-2030").spent == 1
+
+
+def test_what_was_never_reserved_or_given_back_cannot_be_drawn_again(register, tmp_path):
+    made = register.reserve(request(rho2(1)))
+    register.cancel(made, "wrong rate")
+    with pytest.raises(Refused, match="was cancelled before"):
+        register.redraw(made, "draw")
+    with opened(tmp_path / "other.db") as other, pytest.raises(Refused, match="reserved nothing"):
+        other.redraw(made, "draw")
 
 
 def test_trials_and_dry_runs_are_counted_and_cost_nothing(register):

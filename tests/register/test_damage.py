@@ -242,6 +242,69 @@ def hide_the_void(bodies):
     bodies[3]["event"]["request"]["accept_no_guarantee"] = "because"
 
 
+# --- registers written before a rule was made ---------------------------------------------------
+
+
+def share_the_file(bodies):
+    """Declare the file under a second collection, and charge a release of it there."""
+    second, file, third = (json.loads(json.dumps(bodies[number])) for number in (1, 2, 7))
+    second["event"]["opened"]["id"] = "second-try"
+    file["event"]["collection"] = "second-try"
+    third["event"]["request"].update(collection="second-try", run_id="run-z")
+    bodies[5:7] = [second, file, third]  # the reservation of b and its commit
+    del bodies[8:]
+
+
+def approve_twice(bodies):
+    """Let one person approve twice, and a release depend on it."""
+    bodies[1]["event"]["opened"]["approvals_required"] = 2
+    for number, name in ((3, "Ada"), (4, "\N{FULLWIDTH LATIN CAPITAL LETTER A}da")):
+        agreed = {"kind": "approval", "collection": "census-2030", "by": name}
+        agreed["configuration_hash"] = hashed("configuration")
+        bodies.insert(number, {"time": bodies[2]["time"], "event": agreed})
+
+
+def test_an_old_register_with_one_file_in_two_collections_is_read_and_charged_no_more(path):
+    rewritten(path, share_the_file)
+    before = path.read_bytes()
+    with Register.open(path) as register:
+        assert [c.id for c in register.collections()] == ["census-2030", "second-try"]
+        assert len(register.entries()) == 8
+        assert register.total("second-try").releases == 1
+        for name in ("census-2030", "second-try"):
+            with pytest.raises(Refused, match="file in two collections"):
+                register.reserve(request(rho2(0), "d", collection=name))
+        problems = register.verify()
+    assert path.read_bytes() == before
+    assert sum("breaks a rule: file in two collections" in problem for problem in problems) == 2
+    # What was reserved before the rule was made is carried out.
+    with Register.open(path) as register:
+        made = register.reservation("second-try", "c")
+        assert register.commit(made, hashed("z")).state == "committed"
+
+
+def test_verify_goes_on_after_what_an_old_register_was_allowed(path):
+    def both(bodies):
+        share_the_file(bodies)
+        bodies.append(bodies[4])
+
+    rewritten(path, both)
+    problems = found(path)
+    assert any("entry 7 breaks a rule: file in two collections" in one for one in problems)
+    assert any("entry 9 breaks a rule: already ended" in one for one in problems)
+
+
+def test_in_an_old_register_one_person_counts_once(path):
+    rewritten(path, approve_twice)
+    problems = found(path)
+    assert any("entry 5 breaks a rule: approved twice" in one for one in problems)
+    assert any("entry 6 breaks a rule: not approved" in one for one in problems)
+    with Register.open(path) as register:
+        assert len(register.account("census-2030").approvals) == 2
+        with pytest.raises(Refused, match="1 of the 2"):
+            register.reserve(request(rho2(0), "d"))
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [
@@ -358,6 +421,17 @@ def test_flipped_bytes_are_noticed_unless_they_change_nothing(path, tmp_path):
         assert problems or read == entries
         noticed += bool(problems)
     assert noticed > 50
+
+
+@pytest.mark.parametrize("word", [b"BEFORE INSERT", b"INTEGER", b"RAISE", b"(\n    sequence"])
+@pytest.mark.parametrize("byte", [b"\xff", b"\x80"])
+def test_a_schema_that_is_no_text_is_named_as_damage(path, word, byte):
+    """SQLite quotes it in its own errors, which Python then cannot decode."""
+    whole = path.read_bytes()
+    assert word in whole
+    path.write_bytes(whole.replace(word, byte + word[1:]))
+    _, problems = told(path)
+    assert any("is damaged" in problem or "altered" in problem for problem in problems), problems
 
 
 @pytest.mark.parametrize("kept", [1, 15, 17, 50, 99])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -43,21 +45,39 @@ class Approval:
     time: datetime
 
 
+#: Characters that print nothing, although Unicode counts them as printable: joiners, fillers
+#: and variation selectors. All others that print nothing are refused in a name.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
+
 def person(name: str) -> str:
-    """Return a name in a form that does not depend on spaces and capitals."""
-    return " ".join(name.split()).casefold()
+    """Return a name in a form that does not depend on how it was typed.
+
+    Spaces, capitals, compatibility forms and invisible characters do not make another
+    person. Letters of other scripts that look similar do: a name is no proof of identity.
+    """
+    folded = unicodedata.normalize("NFKC", _INVISIBLE.sub("", name)).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
 @dataclass(frozen=True)
 class Reservation:
-    """A release that the account has room for; only while `reserved` may it be drawn."""
+    """A release that the account has room for; only while `reserved` may it be drawn.
+
+    `entry` is the hash of its entry, by which a release names it; `redraws` counts how often
+    a draw, or a part of one, was discarded and drawn again before the commit.
+    """
 
     sequence: int
     time: datetime
+    entry: str
     request: ReleaseRequest
     void: str | None
     state: Literal["reserved", "committed", "cancelled"] = "reserved"
     draw_hash: str | None = None
+    redraws: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,10 +101,15 @@ class Account:
     charges: dict[int, Charge] = field(default_factory=dict)
     trials: int = 0
     dry_runs: int = 0
+    redraws: int = 0
 
     def approved(self, configuration_hash: str) -> list[Approval]:
-        """Return the approvals of one configuration; no person has two."""
-        return [a for a in self.approvals if a.configuration_hash == configuration_hash]
+        """Return the approvals of one configuration, the first of each person."""
+        first: dict[str, Approval] = {}
+        for approval in self.approvals:
+            if approval.configuration_hash == configuration_hash:
+                first.setdefault(person(approval.by), approval)
+        return list(first.values())
 
     def total(self) -> Total:
         """Return what the charged releases promise together, reserved ones included."""

@@ -177,6 +177,8 @@ class Database:
             yield
         except sqlite3.ProgrammingError:
             raise  # a mistake of ours, such as a register used after it was closed
+        except UnicodeDecodeError:  # of an error of SQLite's that quotes damaged text
+            raise self._damaged() from None
         except sqlite3.DatabaseError as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in _BUSY:
@@ -185,9 +187,11 @@ class Database:
                 raise DiscreetError(
                     f"{name} cannot be read or written. Check its permissions and the disk."
                 ) from None
-            raise UnreadableFile(
-                name, "is damaged or no register of releases", "Restore it from a copy."
-            ) from None
+            raise self._damaged() from None
+
+    def _damaged(self) -> UnreadableFile:
+        rule = "is damaged or no register of releases"
+        return UnreadableFile(self.path.name, rule, "Restore it from a copy.")
 
 
 def _text(value: object) -> str:

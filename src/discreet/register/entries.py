@@ -26,6 +26,10 @@ class ReleaseRequest(Strict):
     `fingerprint` is the hash of the census folder that the run reads; it must be the one
     declared as `version`. `accept_no_guarantee` is the reason for releasing without any
     finite budget.
+
+    A release publishes the hash of the entry that holds this request. `run_id` is what keeps
+    that hash from being used to check guesses at the fingerprint: it is a random number of
+    128 bits (`discreet.run` makes it so), and it never leaves the house.
     """
 
     collection: Id
@@ -92,6 +96,15 @@ class Committed(Strict):
     draw_hash: Sha256
 
 
+class Redrawn(Strict):
+    """A draw, or the named part of one, that was discarded before its commit and drawn again."""
+
+    kind: Literal["redraw"] = "redraw"
+    collection: Id
+    run_id: Id
+    part: Line
+
+
 class Cancelled(Strict):
     """A reservation given back: nothing was drawn, or the draw was deleted unread."""
 
@@ -146,6 +159,7 @@ Event = Annotated[
     | Approved
     | Reserved
     | Committed
+    | Redrawn
     | Cancelled
     | ExternalAdded
     | TrialCounted
@@ -205,6 +219,8 @@ def _told(event: Event) -> str:
         case Committed():
             # No hash of the draw: whoever sees it could check a guess at the draw.
             return f"run {event.run_id}"
+        case Redrawn():
+            return f"run {event.run_id}: {event.part} was drawn again before it was committed"
         case Cancelled():
             return f"run {event.run_id}: {event.reason}"
         case ExternalAdded():

@@ -20,12 +20,18 @@ from discreet.register.entries import (
     Entry,
     Event,
     ExternalAdded,
+    Redrawn,
     RegisterCreated,
     ReleaseRequest,
     Reserved,
     TrialCounted,
     VersionAdded,
 )
+
+
+#: Rules that earlier versions did not have, or had in a weaker form.
+TWO_COLLECTIONS, APPROVED_TWICE = "file in two collections", "approved twice"
+ONCE_ALLOWED = (TWO_COLLECTIONS, APPROVED_TWICE, "not approved")
 
 
 class Ledger:
@@ -50,6 +56,10 @@ class Ledger:
         if run_id not in self.runs:
             raise Refused("unknown run", f"run '{run_id}' reserved nothing. Reserve first.")
         return self.runs[run_id]
+
+    def entered(self, entry: str) -> Reservation | None:
+        """Return the reservation whose entry has this hash, if there is one."""
+        return next((known for known in self.runs.values() if known.entry == entry), None)
 
     def release(self, collection: str, release_id: str) -> Reservation | None:
         """Return the reservation of a release, unless there is none or it was cancelled."""
@@ -78,11 +88,11 @@ class Ledger:
                 self._admit_version(event)
             case Approved():
                 if self.has_approved(event):
-                    raise Refused("approved twice", f"{event.by} approved this configuration.")
+                    raise Refused(APPROVED_TWICE, f"{event.by} approved this configuration.")
             case Reserved():
                 _check_void(event.void, self._weigh_request(event.request))
-            case Committed() | Cancelled():
-                self._admit_end(event)
+            case Committed() | Redrawn() | Cancelled():
+                self._admit_while_reserved(event)
             case ExternalAdded():
                 _check_void(event.void, _voided(self._weigh_external(event)))
             case TrialCounted() | DryRunCounted():
@@ -125,6 +135,12 @@ class Ledger:
                 f"the census is not the file that was declared as version {request.version}. "
                 f"Declare a corrected file as a new version.",
             )
+        self._require_one_account(
+            request.collection,
+            request.fingerprint,
+            "It was declared under both before this was refused: begin a new register, declare "
+            "it there once, and enter all releases made so far with `register add`.",
+        )
         if request.run_id in self.runs:
             raise Refused("run id in use", f"'{request.run_id}' asked before. Use a new run id.")
         if self.release(request.collection, request.release_id) is not None:
@@ -160,8 +176,22 @@ class Ledger:
                 f"approvals that collection {account.collection.id} requires. Ask for more.",
             )
 
+    def _require_one_account(self, collection: str, fingerprint: str, remedy: str) -> None:
+        """Refuse a file that another collection declares: the limit would be spent in each."""
+        for name, account in self.accounts.items():
+            known = {version.fingerprint for version in account.versions.values()}
+            if name != collection and fingerprint in known:
+                raise Refused(
+                    TWO_COLLECTIONS,
+                    f"this file is declared under collection {name}, too, and all releases of "
+                    f"a file share one account. {remedy}",
+                )
+
     def _admit_version(self, event: VersionAdded) -> None:
         versions = self.account(event.collection).versions
+        self._require_one_account(
+            event.collection, event.version.fingerprint, "Make the release there."
+        )
         if event.version.id in versions:
             raise Refused("known version", f"'{event.version.id}' exists. Choose another id.")
         if event.version.kind == "original" and any(
@@ -172,7 +202,7 @@ class Ledger:
                 "a collection has one. Add it as 'corrected' or 'extract' (`--kind`).",
             )
 
-    def _admit_end(self, event: Committed | Cancelled) -> None:
+    def _admit_while_reserved(self, event: Committed | Redrawn | Cancelled) -> None:
         known = self.run(event.run_id)
         if known.request.collection != event.collection:
             raise Refused("wrong collection", f"run '{event.run_id}' belongs to another one.")
@@ -203,7 +233,7 @@ class Ledger:
                 approval = Approval(event.configuration_hash, event.by, entry.time)
                 self.account(event.collection).approvals.append(approval)
             case Reserved(request=request):
-                made = Reservation(entry.sequence, entry.time, request, event.void)
+                made = Reservation(entry.sequence, entry.time, entry.hash, request, event.void)
                 self.runs[request.run_id] = made
                 charge = Charge(request.release_id, request.specification, "reserved", event.void)
                 self.account(request.collection).charges[entry.sequence] = charge
@@ -213,6 +243,10 @@ class Ledger:
                 self.runs[event.run_id] = ended
                 charges = self.account(event.collection).charges
                 charges[known.sequence] = replace(charges[known.sequence], state="committed")
+            case Redrawn():
+                known = self.run(event.run_id)
+                self.runs[event.run_id] = replace(known, redraws=known.redraws + 1)
+                self.account(event.collection).redraws += 1
             case Cancelled():
                 known = self.run(event.run_id)
                 self.runs[event.run_id] = replace(known, state="cancelled")
@@ -238,12 +272,18 @@ def _check_void(written: str | None, follows: str | None) -> None:
 
 
 def audit(entries: Iterable[Entry]) -> list[str]:
-    """Return the first entry that breaks a rule, with the rule; nothing if none does."""
-    ledger = Ledger()
+    """Return the entries that break a rule, with the rule, up to the first that was forged.
+
+    Entries that an earlier version allowed are named and counted as they were written: they
+    have happened, and what follows them is looked at, too.
+    """
+    ledger, broken = Ledger(), []
     for entry in entries:
         try:
             ledger.admit(entry.event)
         except Refused as refusal:
-            return [f"entry {entry.sequence} breaks a rule: {refusal}"]
+            broken.append(f"entry {entry.sequence} breaks a rule: {refusal}")
+            if refusal.rule not in ONCE_ALLOWED:
+                return broken
         ledger.record(entry)
-    return []
+    return broken

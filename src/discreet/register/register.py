@@ -21,6 +21,7 @@ from discreet.register.entries import (
     Entry,
     Event,
     ExternalAdded,
+    Redrawn,
     ReleaseRequest,
     TrialCounted,
     VersionAdded,
@@ -234,6 +235,22 @@ class Register:
                     "second draw",
                     f"run '{run_id}' is committed with another draw. Delete this one unread.",
                 )
+            ledger.admit(event)
+            return event
+
+        return self._book.write(decide)[0].runs[run_id]
+
+    def redraw(self, reservation: Reservation, part: str) -> Reservation:
+        """Record that a draw, or a part of it, is about to be discarded and drawn again.
+
+        Only before the commit: a committed draw is never made again. Each call is one redraw.
+        """
+        run_id = reservation.request.run_id
+        event = _event(
+            Redrawn, collection=reservation.request.collection, run_id=run_id, part=part
+        )
+
+        def decide(ledger: Ledger) -> Event:
             ledger.admit(event)
             return event
 
