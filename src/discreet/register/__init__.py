@@ -9,7 +9,7 @@ allow it. Only specifications, hashes and names given by people enter; never dat
 from discreet.register.account import Account, Approval, Charge, Refused, Reservation
 from discreet.register.collection import Collection, Version, read_collection
 from discreet.register.database import RegisterBusy
-from discreet.register.entries import Entry, ReleaseRequest
+from discreet.register.entries import Charged, Entry, ReleaseRequest
 from discreet.register.register import Register
 from discreet.register.total import Total
 
@@ -17,6 +17,7 @@ __all__ = [
     "Account",
     "Approval",
     "Charge",
+    "Charged",
     "Collection",
     "Entry",
     "Refused",

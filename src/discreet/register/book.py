@@ -61,6 +61,14 @@ class Book:
                 self.path.name, "contradicts itself", "Let `verify` name the entry."
             ) from None
 
+    def whole(self) -> Ledger:
+        """Return the state, or refuse a file that its head contradicts."""
+        # Before the entries: the other way round, one written in between looks lost.
+        head = chain.read_head(self.path)
+        entries = self.entries()
+        chain.check_head(self.path, head, entries)
+        return self.ledger(entries)
+
     def write(self, decide: Callable[[Ledger], Event | None]) -> tuple[Ledger, Entry | None]:
         """Append what `decide` makes of the present state, if anything, under one write lock."""
         entry = None
@@ -68,7 +76,7 @@ class Book:
             if altered := self._database.altered():
                 raise UnreadableFile(self.path.name, altered[0], "Let `verify` look at it.")
             entries = self.entries()
-            chain.check_head(self.path, entries)
+            chain.check_head(self.path, chain.read_head(self.path), entries)
             ledger = self.ledger(entries)
             event = decide(ledger)
             if event is not None:

@@ -116,9 +116,8 @@ def against_head(entries: Sequence[Entry], head: Head) -> str | None:
     return None
 
 
-def check_head(register: Path, entries: Sequence[Entry]) -> None:
+def check_head(register: Path, head: Head | None, entries: Sequence[Entry]) -> None:
     """Refuse to go on with a register that lost entries: its account would be too low."""
-    head = read_head(register)
     wrong = None if head is None else against_head(entries, head)
     if wrong:
         raise BadInput(

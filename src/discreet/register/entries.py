@@ -42,6 +42,17 @@ class ReleaseRequest(Strict):
     accept_no_guarantee: Line | None = None
 
 
+class Charged(Strict):
+    """Where a release says that it was charged: collection, id, and hash of the reservation.
+
+    The run id inside that entry is its salt and stays in the register (see `ReleaseRequest`).
+    """
+
+    collection: Id
+    release: Id
+    entry: Sha256
+
+
 class RegisterCreated(Strict):
     """The first entry; the random id makes the chains of two registers differ."""
 

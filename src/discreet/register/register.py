@@ -15,6 +15,7 @@ from discreet.register.collection import Collection
 from discreet.register.entries import (
     Approved,
     Cancelled,
+    Charged,
     CollectionOpened,
     Committed,
     DryRunCounted,
@@ -112,6 +113,10 @@ class Register:
         if found is None:
             raise Refused("unknown release", f"'{release_id}' is not in the account.")
         return found
+
+    def run(self, run_id: str) -> Reservation | None:
+        """Return what a run reserved, or None if it reserved nothing."""
+        return self._book.whole().runs.get(run_id)
 
     # --- write ----------------------------------------------------------------------------
 
@@ -276,6 +281,41 @@ class Register:
     def verify(self) -> list[str]:
         """Return what is wrong with the register, first bad entry first; nothing if all is well."""
         return self._book.problems()
+
+    def check(
+        self, charged: Charged, draw_hash: str, specification: Specification
+    ) -> Reservation:
+        """Return the entry that a release names, or refuse it: then it was not charged here.
+
+        The entry must be committed, and be about this collection and this release, with this
+        draw and this specification. `discreet.run.check_release` asks this about a folder.
+        """
+        found = self._book.whole().entered(charged.entry)
+        if found is None:
+            raise Refused(
+                "not charged",
+                "the register has no such entry. Either the release was charged elsewhere, or "
+                "this register was restored from an older copy: restore the newest one.",
+            )
+        request = found.request
+        wrong = [
+            text
+            for text, right in (
+                (f"is {found.state}, not committed", found.state == "committed"),
+                ("belongs to another collection", request.collection == charged.collection),
+                ("has another id of the release", request.release_id == charged.release),
+                ("was committed with another draw", found.draw_hash in (draw_hash, None)),
+                ("charges another specification", request.specification == specification),
+            )
+            if not right
+        ]
+        if wrong:
+            raise Refused(
+                "not charged",
+                f"entry {found.sequence} of the register {' and '.join(wrong)}. The release is "
+                f"not the one that was charged: do not use it.",
+            )
+        return found
 
     # --- inside ---------------------------------------------------------------------------
 
