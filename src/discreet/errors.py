@@ -7,6 +7,9 @@ work folder, not on a console or in a log.
 
 from __future__ import annotations
 
+import errno
+import os
+
 EXIT_DONE = 0
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -31,6 +34,30 @@ class UnreadableFile(BadInput):
         self.file, self.rule, self.row = file, rule, row
         where = file if row is None else f"{file}, row {row}"
         super().__init__(f"{where}: {rule}. {remedy}")
+
+
+class DiskFull(DiscreetError):
+    """Something could not be written because there is no room for it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} could not be written: the disk is full, or a limit on the size of files was "
+            f"reached. Make room and try again; a run goes on with --resume."
+        )
+
+
+#: What the system says when there is no room: on the disk, for this user, in this file.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def no_room(error: BaseException) -> bool:
+    """Return whether an error, of Python or of the engine, comes from a full disk.
+
+    The engine has no number for it and quotes the system.
+    """
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno in _NO_ROOM
+    return any(os.strerror(number) in str(error) for number in _NO_ROOM)
 
 
 class NewerFormat(BadInput):

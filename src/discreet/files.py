@@ -19,12 +19,15 @@ from typing import Any
 
 import yaml
 
-from discreet.errors import BadInput, NewerFormat, UnreadableFile
+from discreet.errors import BadInput, DiskFull, NewerFormat, UnreadableFile, no_room
 
 FORMAT_VERSION = 1
 
 #: No file of ours nests deeper than this.
 DEEPEST = 50
+
+#: What is wrong with a file that this user has no right to read, and what to do about it.
+NOT_ALLOWED = ("this user may not read it", "Ask its owner for the permission.")
 
 #: How the names of temporary folders end, after letters by chance: nobody else's do.
 SCRATCH = ".discreet-part"
@@ -40,16 +43,69 @@ def private_folder(path: Path) -> Path:
 @contextlib.contextmanager
 def atomic_file(path: Path, mode: int = 0o644) -> Iterator[Path]:
     """Yield a temporary path beside `path` that replaces it on success only."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.parent / f".{path.name}.{os.getpid()}.part"
     try:
-        yield temporary
-        temporary.chmod(mode)
-        _sync(temporary)
-        temporary.replace(path)
-        _sync(path.parent)
+        with naming_full_disk(path.name):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield temporary
+            temporary.chmod(mode)
+            _sync(temporary)
+            temporary.replace(path)
+            _sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def naming_full_disk(what: str) -> Iterator[None]:
+    """Say what could not be written if there is no room for it."""
+    try:
+        yield
+    except Exception as error:
+        if no_room(error):
+            raise DiskFull(what) from None
+        raise
+
+
+def create_file(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Write a new file that appears whole or not at all; raise FileExistsError if there is one.
+
+    Unlike `atomic_file` it never replaces anything, and a killed process leaves nothing: the
+    file has no name until it is complete. Where the system has no such files, a killed process
+    leaves a hidden one.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with naming_full_disk(path.name), _unnamed(path) as (handle, name):
+        os.fchmod(handle, mode)
+        with open(handle, "wb", closefd=False) as file:
+            file.write(content)
+        os.fsync(handle)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            # Giving the folder makes Python follow the link that stands for an unnamed file.
+            os.link(name, path.name, dst_dir_fd=folder, follow_symlinks=True)
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+@contextlib.contextmanager
+def _unnamed(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield a new file in the folder of `path`, opened, and what it can be linked by."""
+    named = path.parent / f".{path.name}.{os.getpid()}.part"
+    handle = None
+    with contextlib.suppress(OSError, AttributeError):
+        handle = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, 0o600)
+    try:
+        if handle is None:
+            handle = os.open(named, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            yield handle, str(named)
+        else:
+            yield handle, f"/proc/self/fd/{handle}"
+    finally:
+        if handle is not None:
+            os.close(handle)
+        named.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -63,7 +119,8 @@ def atomic_folder(path: Path, mode: int = 0o700, tag: str | None = None) -> Iter
     """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise BadInput(f"{path.name} exists and is not empty. Choose another folder or delete it.")
-    with scratch_folder(path) if tag is None else _tagged_folder(path, tag) as temporary:
+    made = scratch_folder(path) if tag is None else _tagged_folder(path, tag)
+    with naming_full_disk(path.name), made as temporary:
         yield temporary
         for inside in temporary.rglob("*"):
             inside.chmod(mode if inside.is_dir() else mode & 0o666)
@@ -254,9 +311,13 @@ def write_text(path: Path, text: str, mode: int = 0o644) -> None:
 
 
 def write_json(path: Path, value: Any, mode: int = 0o644) -> None:
-    """Write `value` as canonical JSON: sorted keys, two spaces, one final newline."""
-    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
-    write_text(path, text + "\n", mode)
+    """Write `value` as canonical JSON (see `json_text`)."""
+    write_text(path, json_text(value), mode)
+
+
+def json_text(value: Any) -> str:
+    """Return `value` as canonical JSON: sorted keys, two spaces, one final newline."""
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def write_yaml(path: Path, value: Any, mode: int = 0o644) -> None:
@@ -298,10 +359,7 @@ class _StrictLoader(_Loader):  # type: ignore[misc]
 
 def read_yaml(path: Path) -> Any:
     """Return the content of a YAML file, or raise a `BadInput` naming file and line."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise UnreadableFile(path.name, "is missing or not UTF-8 text", "Check the path.") from None
+    text = _read_text(path)
     try:
         _check_shape(text)
         return yaml.load(text, Loader=_StrictLoader)
@@ -311,6 +369,30 @@ def read_yaml(path: Path) -> Any:
         raise UnreadableFile(
             path.name, "is not plain YAML (no repeated keys, no aliases)", "Mend that line.", row
         ) from None
+
+
+def _read_text(path: Path) -> str:
+    check_path(path)
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        rule, remedy = "is not UTF-8 text", "Write it as UTF-8."
+    except FileNotFoundError:
+        rule, remedy = "is missing", "Check the path."
+    except IsADirectoryError:
+        rule, remedy = "is a folder", "Name a file."
+    except PermissionError:
+        rule, remedy = NOT_ALLOWED
+    except OSError as error:
+        rule, remedy = f"cannot be read ({error.strerror})", "Check the path and the disk."
+    raise UnreadableFile(path.name, rule, remedy)
+
+
+def check_path(path: Path | str) -> None:
+    """Refuse a path that no system can open; it would fail later, in words nobody understands."""
+    if "\0" in str(path):
+        shown = str(path).replace("\0", "?")
+        raise UnreadableFile(shown, "has a character (NUL) that no file can have", "Remove it.")
 
 
 def _check_shape(text: str) -> None:

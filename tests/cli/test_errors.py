@@ -1,6 +1,8 @@
 """However a command fails: one message, the right exit code, nothing left behind."""
 
 import os
+import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,6 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+import limits
+from discreet.cli.app import app
 
 PROGRAM = Path(sys.executable).parent / "discreet"
 
@@ -139,3 +145,83 @@ def test_a_reader_that_goes_away_is_no_error(census: Path, tmp_path: Path) -> No
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout == "area,race_group,count\n"
     assert errors.read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "says", "code"),
+    [
+        ("OSError(28, 'No space left on device', 'big.parquet')", "big.parquet", 1),
+        ("OSError(122, 'Disk quota exceeded', 'big.parquet')", "the disk is full", 1),
+        ("__import__('duckdb').IOException('x: No space left on device')", "the disk is full", 1),
+        ("OSError(5, 'Input/output error', 'big.parquet')", "big.parquet: Input/output error", 1),
+        ("FileNotFoundError(2, 'No such file', 'x')", "x: No such file. Check the path", 2),
+        ("PermissionError(13, 'Permission denied', 'x')", "x: this user may not", 2),
+    ],
+)
+def test_an_error_of_the_system_has_its_remedy_and_code(error: str, says: str, code: int) -> None:
+    done = planted(error, debug=False)
+    assert done.returncode == code
+    assert says in done.stderr
+    assert ("the disk is full" in done.stderr) == ("OSError(28" in error or "full" in says)
+    assert ("Check the path" in done.stderr) == ("FileNotFound" in error)
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_files_that_may_not_grow_end_a_command_with_1_and_nothing_left(tmp_path: Path) -> None:
+    """A limit on the size of files fails as a full disk does, at the first write beyond it."""
+    done = subprocess.run(
+        [PROGRAM, "simulate", "census", "--profile", "tiny", "--processes", "1"],
+        cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "the disk is full" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_output_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [PROGRAM, "mechanisms"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert "the output could not be written: the disk is full" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["validate", "c\0"],
+        ["run", "run\0.yaml"],
+        ["publish", "run\0.yaml"],
+        ["register", "show", "r\0.db"],
+        ["register", "open", "r.db", "c\0.yaml"],
+        ["tabulate", "c", "--table", "P1", "--level", "state", "--out", "t\0.csv"],
+        ["schema", "check", "s\0.yaml"],
+    ],
+)
+def test_a_path_that_no_file_can_have_is_bad_input(arguments: list[str]) -> None:
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2, done.output
+    assert "unexpected" not in done.stderr
+    assert "\0" not in done.stderr
+
+
+def test_a_file_that_may_not_be_read_is_reported_as_such(census: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(census, tmp_path / "census"))
+    (copy / "schema.yaml").chmod(0)
+    done = limits.discreet("validate", "census", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: schema.yaml: this user may not read it. Ask its owner for the permission.\n"
+    )
+    copy.chmod(0)
+    done = limits.discreet("validate", "census", cwd=tmp_path)
+    copy.chmod(0o700)
+    assert done.returncode == 2
+    assert "not readable" in done.stderr or "this user may not" in done.stderr

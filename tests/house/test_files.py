@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from discreet.errors import BadInput, NewerFormat, UnreadableFile
+from discreet.errors import BadInput, DiskFull, NewerFormat, UnreadableFile
 from discreet.files import (
     FORMAT_VERSION,
     atomic_file,
     atomic_folder,
     check_format,
+    create_file,
     others_may_write,
     read_yaml,
     write_json,
@@ -120,6 +121,52 @@ def test_a_folder_that_is_taken_for_a_left_one_is_made_again(tmp_path, monkeypat
         assert removed != [temporary]
 
 
+def test_a_full_disk_is_named_with_the_file_and_leaves_the_old_one(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_text("old")
+
+    def full():
+        with atomic_file(path) as temporary:
+            temporary.symlink_to("/dev/full")
+            temporary.write_text("new")
+
+    with pytest.raises(DiskFull, match=r"x\.txt.*the disk is full") as caught:
+        full()
+    assert caught.value.exit_code == 1
+    assert path.read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["x.txt"]
+
+
+def test_a_full_disk_inside_a_folder_is_named_with_the_folder(tmp_path):
+    def full():
+        with atomic_folder(tmp_path / "out") as temporary:
+            (temporary / "x").symlink_to("/dev/full")
+            (temporary / "x").write_text("new")
+
+    with pytest.raises(DiskFull, match=r"out.*the disk is full"):
+        full()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_errors_of_the_system_stay_what_they_are(tmp_path):
+    with pytest.raises(FileNotFoundError), atomic_file(tmp_path / "x"):
+        (tmp_path / "nowhere").read_text()
+
+
+@pytest.mark.parametrize("unnamed", [True, False])
+def test_a_new_file_is_whole_and_never_replaces_another(tmp_path, monkeypatch, unnamed):
+    if not unnamed:  # as on systems without such files
+        monkeypatch.delattr(os, "O_TMPFILE")
+    path = tmp_path / "folder" / "x.bin"
+    create_file(path, b"content", 0o600)
+    assert path.read_bytes() == b"content"
+    assert path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileExistsError):
+        create_file(path, b"other", 0o600)
+    assert path.read_bytes() == b"content"
+    assert [file.name for file in path.parent.iterdir()] == ["x.bin"]
+
+
 def test_a_finished_folder_is_private_and_never_merged(tmp_path):
     with atomic_folder(tmp_path / "out") as temporary:
         (temporary / "x").write_text("x")
@@ -156,6 +203,18 @@ def test_strange_yaml_is_refused(tmp_path, text):
     (tmp_path / "x.yaml").write_text(text)
     with pytest.raises(UnreadableFile, match=r"x\.yaml"):
         read_yaml(tmp_path / "x.yaml")
+
+
+def test_a_path_that_no_file_can_have_is_refused(tmp_path):
+    with pytest.raises(UnreadableFile, match="no file can have"):
+        read_yaml(tmp_path / "x\0.yaml")
+
+
+def test_files_that_cannot_be_read_say_why(tmp_path):
+    (tmp_path / "latin.yaml").write_bytes(b"a: \xe9\n")
+    for name, why in (("nowhere", "is missing"), (".", "is a folder"), ("latin.yaml", "UTF-8")):
+        with pytest.raises(UnreadableFile, match=why):
+            read_yaml(tmp_path / name)
 
 
 @pytest.mark.parametrize("version", [FORMAT_VERSION + 1, 0, "1", None, True, 1.0])

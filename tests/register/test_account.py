@@ -361,7 +361,9 @@ def test_a_name_written_otherwise_is_the_same_person(tmp_path, same):
         assert "1 of the 2" in refused(register, "not approved", request(rho2(1)))
 
 
-@pytest.mark.parametrize("one, other", [("Jos\u00e9", "Jose\u0301"), ("Stra\u00dfe", "STRASSE")])
+@pytest.mark.parametrize(
+    ("one", "other"), [("Jos\u00e9", "Jose\u0301"), ("Stra\u00dfe", "STRASSE")]
+)
 def test_a_letter_composed_otherwise_is_the_same_person(tmp_path, one, other):
     with opened(tmp_path / "r.db", approvals=2) as register:
         assert register.approve("census-2030", hashed("configuration"), one)

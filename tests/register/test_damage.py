@@ -1,13 +1,19 @@
 """Whatever happens to the file is noticed and named, and never ends in a traceback."""
 
 import json
+import os
 import random
 import shutil
+import signal
 import sqlite3
 import stat
+import sys
 
 import pytest
+from typer.testing import CliRunner
 
+import limits
+from discreet.cli.registers import registers
 from discreet.errors import BadInput, DiscreetError, NewerFormat, UnreadableFile
 from discreet.register import Refused, Register, RegisterBusy, read_collection
 from discreet.register.chain import START, digest
@@ -133,6 +139,102 @@ def test_a_folder_that_cannot_be_written_is_an_error_in_words(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DiscreetError, match="cannot be created"):
         Register.create(tmp_path / "file" / "register.db")
+
+
+COLLECTION = (
+    "{format_version: 1, id: census-2030, title: Census of 2030, reference_date: 2030-04-01, "
+    "unit: rho2, limit: '1', approvals_required: 0, invariants: []}"
+)
+
+#: What Python reports of itself before it touches a file.
+TOUCHES = ("open", "os.link", "os.rename", "os.remove", "os.mkdir", "sqlite3.connect")
+
+
+def opening(folder):
+    """Open a collection in a register that is made for it, as the command does."""
+    return CliRunner().invoke(registers, ["open", str(folder / "r.db"), str(folder / "c.yaml")])
+
+
+def killed_at(number, work):
+    """Do `work` in a process that is killed at its n-th touch of a file; return if it was."""
+    process = os.fork()
+    if process == 0:
+        seen = []
+
+        def hook(event, _):
+            if event in TOUCHES:
+                seen.append(event)
+                if len(seen) == number:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(hook)
+        work()
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(process, 0)[1])
+
+
+def test_a_killed_opening_leaves_nothing_or_the_whole_register(tmp_path):
+    for number in range(1, 100):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "c.yaml").write_text(COLLECTION)
+        killed = killed_at(number, lambda folder=folder: opening(folder))
+        left = sorted(file.name for file in folder.iterdir())
+        assert left in (["c.yaml"], ["c.yaml", "r.db"], ["c.yaml", "r.db", "r.db.head"]), number
+        if "r.db" in left:
+            with Register.open(folder / "r.db") as register:
+                assert [one.id for one in register.collections()] == ["census-2030"]
+        else:
+            assert opening(folder).exit_code == 0
+        if not killed:
+            break
+    assert 5 < number < 99
+    assert found(folder / "r.db") == []
+
+
+def test_an_opening_that_is_refused_leaves_nothing(tmp_path):
+    (tmp_path / "c.yaml").write_text(COLLECTION.replace("limit: '1'", "limit: '-1'"))
+    assert opening(tmp_path).exit_code == 2
+    assert [file.name for file in tmp_path.iterdir()] == ["c.yaml"]
+
+
+OPENING = """
+import sys
+from discreet.errors import BadInput
+from discreet.register import Register
+try:
+    Register.open(sys.argv[1])
+except BadInput as error:
+    print(error)
+"""
+
+
+def test_a_register_that_may_not_be_read_is_reported_as_such(path):
+    path.chmod(0)
+    first = limits.python(OPENING, path)
+    path.chmod(0o600)
+    path.parent.chmod(0)
+    second = limits.python(OPENING, path)
+    path.parent.chmod(0o700)
+    remedy = "Ask its owner for the permission."
+    for done in (first, second):
+        assert done.stdout == f"register.db: this user may not read it. {remedy}\n", done.stderr
+
+
+@pytest.mark.parametrize("closed", ["file", "folder"])
+def test_a_register_that_may_only_be_read_is_shown_and_not_written(path, closed):
+    (path.parent / "c.yaml").write_text(COLLECTION.replace("census-2030,", "census-2031,"))
+    (path if closed == "file" else path.parent).chmod(0o400 if closed == "file" else 0o500)
+    try:
+        shown = limits.discreet("register", "show", path.name, cwd=path.parent)
+        done = limits.discreet("register", "open", path.name, "c.yaml", cwd=path.parent)
+    finally:
+        path.parent.chmod(0o700)
+    assert shown.returncode == 0, shown.stderr
+    assert done.returncode == 2
+    assert "register.db: this user may not write it, or not in its folder" in done.stderr
+    with Register.open(path) as register:
+        assert len(register.entries()) == 9
 
 
 def test_an_error_while_deciding_leaves_nothing(path):

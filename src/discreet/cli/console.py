@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import os
@@ -17,7 +18,7 @@ from typing import Annotated, Any, ParamSpec, TextIO
 
 import typer
 
-from discreet.errors import EXIT_BAD_INPUT, EXIT_FAILED, DiscreetError
+from discreet.errors import EXIT_BAD_INPUT, EXIT_FAILED, DiscreetError, DiskFull, no_room
 
 Arguments = ParamSpec("Arguments")
 
@@ -38,6 +39,19 @@ OF_TYPES = {
     "InvalidOperationError",
 }
 OF_COLUMNS = {"BinderException", "CatalogException", "ColumnNotFoundError", "DuplicateError"}
+
+#: Errors of the system that come from a path that somebody gave.
+OF_PATHS = {
+    errno.ENOENT,
+    errno.EEXIST,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ENOTEMPTY,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.EROFS,
+    errno.EINVAL,
+}
 
 #: Seconds between two lines of progress where there is no terminal.
 EVERY = 3.0
@@ -62,6 +76,7 @@ def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
         with _noting_interrupts() as interrupted:
             try:
                 command(*args, **kwargs)
+                sys.stdout.flush()  # while an error of it can still be reported
             except typer.Exit:
                 raise
             except BrokenPipeError:
@@ -70,11 +85,19 @@ def guarded(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
                 raise typer.Exit(EXIT_FAILED) from None
             except (Exception, KeyboardInterrupt) as error:
                 message, code = _told(error, bool(interrupted))
-                sys.stdout.flush()
+                _drop_output()
                 print(f"error: {message}", file=sys.stderr)
                 raise typer.Exit(code) from None
 
     return run
+
+
+def _drop_output() -> None:
+    """Write what was printed, or forget it: Python would try again at the end, and complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
@@ -107,9 +130,10 @@ def _told(error: BaseException, interrupted: bool) -> tuple[str, int]:
         return text, EXIT_INTERRUPTED
     if isinstance(error, DiscreetError):
         return str(error), error.exit_code
+    if no_room(error):
+        return str(DiskFull(_named(error) or "a file or the output")), EXIT_FAILED
     if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror}. Check the path and its rights.", EXIT_BAD_INPUT
+        return _of_system(error)
     if os.environ.get("DISCREET_DEBUG") == "1":
         traceback.print_exception(error)
     if type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb", "narwhals"):
@@ -119,6 +143,23 @@ def _told(error: BaseException, interrupted: bool) -> tuple[str, int]:
         f"DISCREET_DEBUG=1 shows the traceback (which may show data).",
         EXIT_FAILED,
     )
+
+
+def _named(error: BaseException) -> str:
+    """Return the file that an error of the system names, if it does."""
+    file = getattr(error, "filename", None)
+    return "" if file is None else str(file)
+
+
+def _of_system(error: OSError) -> tuple[str, int]:
+    """Return what to say of an error of the system: of a path, of rights, or of the machine."""
+    where = f"{_named(error)}: " if _named(error) else ""
+    if isinstance(error, PermissionError):
+        text = f"{where}this user may not do that ({error.strerror})"
+        return f"{text}. Ask the owner for the permission.", EXIT_BAD_INPUT
+    if error.errno in OF_PATHS:
+        return f"{where}{error.strerror}. Check the path.", EXIT_BAD_INPUT
+    return f"{where}{error.strerror}. Check the disk and the machine.", EXIT_FAILED
 
 
 def _of_engine(kind: str) -> tuple[str, int]:

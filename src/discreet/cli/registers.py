@@ -33,9 +33,11 @@ def open_collection(
     from discreet.register import Register, read_collection
 
     declared = read_collection(collection)
-    opener = Register.open if register.exists() else Register.create
-    with opener(register) as book:
-        book.open_collection(declared)
+    if register.exists():
+        with Register.open(register) as book:
+            book.open_collection(declared)
+    else:
+        Register.create(register, collection=declared).close()
     print(f"{register}: opened {declared.id}")
 
 

@@ -24,7 +24,7 @@ from discreet.engine.delimited import csv_query, header_of, malformed
 from discreet.engine.lists import Column, Lent
 from discreet.engine.literals import quoted, text_literal
 from discreet.engine.named import named, parts, refuse_taken
-from discreet.errors import DiscreetError, UnreadableFile
+from discreet.errors import DiscreetError, DiskFull, UnreadableFile, no_room
 from discreet.files import FORMAT_VERSION, atomic_file, private_folder
 
 Frame = nw.LazyFrame[Any]
@@ -56,6 +56,8 @@ def _guarded(doing: str) -> Iterator[None]:
             f"{doing}: the memory limit was reached. Raise it or give a work folder to spill to."
         ) from None
     except duckdb.Error as error:
+        if no_room(error):
+            raise DiskFull(f"a file ({doing})") from None
         raise EngineStopped(f"{doing}: the engine stopped ({type(error).__name__}).") from None
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from discreet.errors import BadInput, DiscreetError, UnreadableFile
-from discreet.files import FORMAT_VERSION
+from discreet.files import FORMAT_VERSION, NOT_ALLOWED
 from discreet.register import chain
 from discreet.register.account import Refused
 from discreet.register.database import Database, RegisterBusy
@@ -23,14 +24,15 @@ class Book:
     """An open file of entries. Nothing is remembered between calls: the file is the truth."""
 
     def __init__(self, path: Path, clock: Clock, busy_seconds: float) -> None:
-        if not path.is_file():
-            raise UnreadableFile(path.name, "is missing", "Check the path, or create a register.")
+        _check_readable(path)
         self.path, self._clock = path, clock
         self._database = Database(path, busy_seconds)
 
     @classmethod
-    def create(cls, path: Path, clock: Clock, busy_seconds: float) -> Book:
-        """Write a new file of one entry, and open it."""
+    def create(
+        cls, path: Path, clock: Clock, busy_seconds: float, first: Sequence[Event] = ()
+    ) -> Book:
+        """Write a new file of its birth and the `first` events, all at once, and open it."""
         head = chain.head_path(path)
         if head.exists() and not path.exists():
             raise BadInput(
@@ -38,11 +40,18 @@ class Book:
                 f"remove the head file if the register is not needed any more."
             )
         born = RegisterCreated(register_id=secrets.token_hex(16), format_version=FORMAT_VERSION)
-        entry, body = chain.link([], born, clock())
-        Database.create(path, (entry.sequence, entry.previous, body, entry.hash))
-        book = cls(path, clock, busy_seconds)
-        book._keep_head()
-        return book
+        ledger, rows = Ledger(), []
+        entries: list[Entry] = []
+        for event in (born, *first):
+            ledger.admit(event)
+            entry, body = chain.link(entries, event, clock())
+            ledger.record(entry)
+            entries.append(entry)
+            rows.append((entry.sequence, entry.previous, body, entry.hash))
+        Database.create(path, rows)
+        with contextlib.suppress(FileExistsError):  # of somebody who wrote an entry already
+            chain.create_head(path, chain.Head(sequence=entry.sequence, hash=entry.hash))
+        return cls(path, clock, busy_seconds)
 
     def close(self) -> None:
         """Close the file."""
@@ -123,3 +132,15 @@ class Book:
                     f"{self.path.name}: the entry is written, but its head file cannot be. Check "
                     f"the folder and the disk, then try the same again: nothing is charged twice."
                 ) from None
+
+
+def _check_readable(path: Path) -> None:
+    """Refuse a register that is not there or that this user may not read."""
+    try:
+        there = path.is_file()
+    except PermissionError:  # of a folder above it
+        raise UnreadableFile(path.name, *NOT_ALLOWED) from None
+    if not there:
+        raise UnreadableFile(path.name, "is missing", "Check the path, or create a register.")
+    if not os.access(path, os.R_OK):
+        raise UnreadableFile(path.name, *NOT_ALLOWED)

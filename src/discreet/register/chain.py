@@ -17,7 +17,14 @@ from typing import Any
 
 from discreet.config import BadConfig, Strict, parse
 from discreet.errors import BadInput, UnreadableFile
-from discreet.files import FORMAT_VERSION, check_format, read_yaml, write_json
+from discreet.files import (
+    FORMAT_VERSION,
+    check_format,
+    create_file,
+    json_text,
+    read_yaml,
+    write_json,
+)
 from discreet.register.collection import Sha256
 from discreet.register.entries import Body, Entry, Event, canonical
 
@@ -98,6 +105,11 @@ def write_head(register: Path, head: Head) -> None:
     for left in path.parent.glob(f".{escape(path.name)}.*.part"):  # by a process that was killed
         left.unlink(missing_ok=True)
     write_json(path, head.model_dump(), 0o600)
+
+
+def create_head(register: Path, head: Head) -> None:
+    """Write the head of a new register; a process that is killed leaves nothing else behind."""
+    create_file(head_path(register), json_text(head.model_dump()).encode(), 0o600)
 
 
 def against_head(entries: Sequence[Entry], head: Head) -> str | None:

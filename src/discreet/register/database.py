@@ -7,14 +7,13 @@ against mistakes; the hashes (see `chain`) show what was changed in spite of the
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import BadInput, DiscreetError, NewerFormat, UnreadableFile
-from discreet.files import FORMAT_VERSION
+from discreet.errors import BadInput, DiscreetError, DiskFull, NewerFormat, UnreadableFile
+from discreet.files import FORMAT_VERSION, create_file
 
 #: Marks an SQLite file as a register ("dscr").
 APPLICATION_ID = 0x64736372
@@ -36,16 +35,13 @@ BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END""",
 BEGIN SELECT RAISE(ABORT, 'entries are never deleted'); END""",
 }
 
+#: An entry as it is stored: number, hash of the one before, body, hash.
+Row = tuple[int, str, str, str]
+
 _INSERT = "INSERT INTO entries VALUES (?, ?, ?, ?)"
 
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-_CANNOT = {
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_FULL,
-}
+_NOT_ALLOWED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}
 
 
 class RegisterBusy(DiscreetError):
@@ -73,34 +69,27 @@ class Database:
             raise
 
     @staticmethod
-    def create(path: Path, first: tuple[int, str, str, str]) -> None:
-        """Write a register of one entry that only its owner can read; refuse an existing file."""
-        temporary = path.parent / f".{path.name}.{os.getpid()}.part"
-        if path.exists():
-            raise BadInput(f"{path.name} exists. Open it, or choose another name.")
+    def create(path: Path, rows: Iterable[Row]) -> None:
+        """Write a register of some entries that only its owner can read, all at once."""
+        # In memory: SQLite's own files would be left behind by a process that is killed.
+        with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as new:
+            new.execute("BEGIN IMMEDIATE")
+            for statement in _SCHEMA.values():
+                new.execute(statement)
+            new.executemany(_INSERT, rows)
+            new.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            new.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+            new.execute("COMMIT")
+            content = new.serialize()
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.unlink(missing_ok=True)
-            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as new:
-                new.execute("PRAGMA synchronous = EXTRA")
-                new.execute("BEGIN IMMEDIATE")
-                for statement in _SCHEMA.values():
-                    new.execute(statement)
-                new.execute(_INSERT, first)
-                new.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                new.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
-                new.execute("COMMIT")
-            # Unlike a rename, a link never replaces a register that somebody else just made.
-            os.link(temporary, path)
-        except (OSError, sqlite3.Error):
+            create_file(path, content, 0o600)
+        except OSError as error:
+            if path.exists():
+                raise BadInput(f"{path.name} exists. Open it, or choose another name.") from None
             raise DiscreetError(
-                f"{path.name} cannot be created. Check that nobody else just made it, that its "
-                f"folder can be written and that the disk has room."
+                f"{path.name} cannot be created ({error.strerror}). Check that its folder can be "
+                f"written."
             ) from None
-        finally:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the file."""
@@ -183,10 +172,15 @@ class Database:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in _BUSY:
                 raise RegisterBusy(f"{name} is in use by others. Try again.") from None
-            if code in _CANNOT:
+            if code == sqlite3.SQLITE_FULL:
+                raise DiskFull(name) from None
+            if code == sqlite3.SQLITE_IOERR:
                 raise DiscreetError(
-                    f"{name} cannot be read or written. Check its permissions and the disk."
+                    f"{name} cannot be read or written. Check that the disk works and has room."
                 ) from None
+            if code in _NOT_ALLOWED:
+                rule = "this user may not write it, or not in its folder"
+                raise UnreadableFile(name, rule, "Ask their owner for the permission.") from None
             raise self._damaged() from None
 
     def _damaged(self) -> UnreadableFile:

@@ -28,7 +28,6 @@ from discreet.register.entries import (
     VersionAdded,
 )
 
-
 #: Rules that earlier versions did not have, or had in a weaker form.
 TWO_COLLECTIONS, APPROVED_TWICE = "file in two collections", "approved twice"
 ONCE_ALLOWED = (TWO_COLLECTIONS, APPROVED_TWICE, "not approved")

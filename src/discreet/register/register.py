@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 from discreet.config import Strict, parse
+from discreet.files import check_path
 from discreet.register.account import Account, Refused, Reservation
 from discreet.register.book import Book
 from discreet.register.collection import Collection
@@ -52,9 +53,14 @@ class Register:
         path: Path | str,
         clock: Callable[[], datetime] = utc_now,
         busy_seconds: float = 60.0,
+        collection: Collection | None = None,
     ) -> Register:
-        """Make a new, empty register and open it."""
-        return cls(Book.create(Path(path).resolve(), clock, busy_seconds))
+        """Make a new register, with the account of a first collection if given, and open it.
+
+        Whatever happens, there is either no register or all of it.
+        """
+        first = [] if collection is None else [CollectionOpened(opened=settled(collection))]
+        return cls(Book.create(_resolved(path), clock, busy_seconds, first))
 
     @classmethod
     def open(
@@ -64,7 +70,7 @@ class Register:
         busy_seconds: float = 60.0,
     ) -> Register:
         """Open a register; wait up to `busy_seconds` whenever others are writing."""
-        return cls(Book(Path(path).resolve(), clock, busy_seconds))
+        return cls(Book(_resolved(path), clock, busy_seconds))
 
     def close(self) -> None:
         """Close the file."""
@@ -251,9 +257,7 @@ class Register:
         Only before the commit: a committed draw is never made again. Each call is one redraw.
         """
         run_id = reservation.request.run_id
-        event = _event(
-            Redrawn, collection=reservation.request.collection, run_id=run_id, part=part
-        )
+        event = _event(Redrawn, collection=reservation.request.collection, run_id=run_id, part=part)
 
         def decide(ledger: Ledger) -> Event:
             ledger.admit(event)
@@ -282,9 +286,7 @@ class Register:
         """Return what is wrong with the register, first bad entry first; nothing if all is well."""
         return self._book.problems()
 
-    def check(
-        self, charged: Charged, draw_hash: str, specification: Specification
-    ) -> Reservation:
+    def check(self, charged: Charged, draw_hash: str, specification: Specification) -> Reservation:
         """Return the entry that a release names, or refuse it: then it was not charged here.
 
         The entry must be committed, and be about this collection and this release, with this
@@ -325,6 +327,11 @@ class Register:
             return event
 
         return _made(self._book.write(admitted))
+
+
+def _resolved(path: Path | str) -> Path:
+    check_path(path)
+    return Path(path).resolve()
 
 
 def _event(model: type[Made], **fields: Any) -> Made:
