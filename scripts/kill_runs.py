@@ -26,6 +26,7 @@ from discreet.files import folder_hash
 from discreet.mechanisms import MECHANISMS as CLASSES
 from discreet.mechanisms import Release
 from discreet.register import Refused, Register
+from discreet.run import check_release
 from run.conftest import MECHANISMS, VARIANTS, write_run
 from worlds import folder_bytes
 
@@ -54,6 +55,7 @@ from pathlib import Path
 from discreet.cli import main
 from discreet.files import folder_hash
 from discreet.mechanisms import Release, ReleaseHeader, stages
+from discreet.register import Charged, Register
 from discreet.run import ledger, runner
 
 def die():
@@ -82,9 +84,9 @@ def strike_removal(path, *args, real=shutil.rmtree, **options):
 def strike_stage(last):
     """Die when so many stages were made; finished ones that are only read do not count."""
     real, seen = stages.Stages.stage, []
-    def struck(self, name, make):
+    def struck(self, name, make, **options):
         fresh = not self.finished(name)
-        made = real(self, name, make)
+        made = real(self, name, make, **options)
         seen.extend([name] * fresh)
         if len(seen) == last:
             die()
@@ -93,17 +95,27 @@ def strike_stage(last):
 
 def draw_twice():
     """Forget on resuming that a draw was committed, and hide it from the checks of a run."""
-    kind = ledger.RegisterLedger
-    reserve, commit, committed = kind.reserve, kind.commit, kind.committed
+    kind, run = ledger.RegisterLedger, ledger.ReservedRun
+    commit, committed, asked = kind.commit, kind.committed, []
     def told(self):
+        asked.append(self)
         work = self.register.parent / "work"
         out = self.register.parent / "out"
         if (out / runner.HEADER).exists():
             return Release.open(out).header.draw
-        return committed(self) and folder_hash(work / "draw")
-    kind.reserve = lambda self, specification: reserve(self, specification) and None
+        return None if len(asked) == 1 else committed(self) and folder_hash(work / "draw")
+    def reserved(self, specification):
+        with Register.open(self.register) as register:
+            found = register.run(self.run_id)
+        given = found.request
+        return Charged(
+            collection=given.collection, release=given.release_id, entry=found.entry
+        )
+    kind.redraw = lambda self, part: None
     kind.commit = lambda self, drawn: None if committed(self) else commit(self, drawn)
     kind.committed = told
+    run.reserved = reserved
+    run.check = lambda *_: None
 
 point, mutant, *arguments = sys.argv[1:]
 if mutant:
@@ -146,8 +158,10 @@ class Killer:
         kind = CLASSES[name.split()[0]]
         self.confidential = kind.confidential_draw
         named = [point for point in POINTS if self.confidential or point not in PURGE]
-        if hasattr(kind, "draw_in_stages"):
+        self.staged = hasattr(kind, "draw_in_stages")
+        if self.staged:
             named = STAGES + named
+        self.entered = 0
         self.points = cycle(["after commit"] if mutant else named)
         self.point = next(self.points)
         self.longest = 1.0
@@ -204,6 +218,14 @@ class Killer:
             if after_kill is not None:
                 after_kill()
 
+    def redraws(self, kills: Counter[str]) -> int | None:
+        """Return how often something is drawn again after these kills; None if none can tell."""
+        if kills[RANDOM]:
+            return None
+        # With stages whatever was drawn is kept, except the one that was not sealed yet.
+        lost = ["before seal"] if self.staged else ["after draw", "before commit"]
+        return sum(kills[point] for point in lost)
+
     def kept_of_a_purged_draw(self) -> set[str]:
         """Return what a run keeps for its owner when the draw is gone: a swap's own figures."""
         return {"internal.json"} if self.name == "permutation-swapping" else set()
@@ -245,8 +267,10 @@ def charged(killer: Killer, folder: Path) -> None:
         release = f"r{number}"
         config = write_run(folder, killer.name, "release", limit="100000", release=release)
         watch = Watch(folder, release)
+        before = Counter(killer.kills)
         killer.finish(config, [], watch.look)
-        watch.check_end(number)
+        watch.check_end(number, killer.redraws(killer.kills - before))
+        killer.entered += watch.redraws
         killer.check_left(folder)
 
 
@@ -256,9 +280,10 @@ class Watch:
     def __init__(self, folder: Path, release: str) -> None:
         self.folder, self.release = folder, release
         self.seen: set[str] = set()
+        self.discarded: set[str] = set()
 
     def look(self) -> None:
-        """Take down the hash of the draw that lies there, if the register says it counts."""
+        """Take down the draw that is there: one that counts, or one that will be discarded."""
         draw = self.folder / "work" / "draw"
         with Register.open(self.folder / "register.sqlite") as register:
             try:
@@ -269,14 +294,31 @@ class Watch:
             self.seen.add(committed)
             if draw.exists():
                 self.seen.add(folder_hash(draw))
+        else:
+            self.discarded |= self._drawn()
 
-    def check_end(self, number: int) -> None:
-        """Check that what was released is what was committed, then and now, and only once."""
+    def _drawn(self) -> set[str]:
+        """Return what was drawn and not committed: the draw, or a stage that is not sealed."""
+        work = self.folder / "work"
+        stages = [path for path in (work / "stages").glob("*measured*") if path.is_dir()]
+        if (work / "stages").exists():
+            left = [path for path in stages if not path.with_name(f"{path.name}.sha256").exists()]
+        else:
+            left = [path for path in (work / "draw", work / ".draw.draw.part") if path.exists()]
+        return {folder_hash(path) for path in left if any(path.rglob("*.parquet"))}
+
+    def check_end(self, number: int, named: int | None) -> None:
+        """Check that what was released is what was committed, then and now, and only once.
+
+        Every draw that was discarded must have been entered; `named` is how many there were,
+        if all kills were at points that tell.
+        """
         with Register.open(self.folder / "register.sqlite") as register:
             if findings := register.verify():
                 raise Wrong(f"the register does not verify: {findings}")
-            committed = register.reservation(COLLECTION, self.release).draw_hash
+            made = register.reservation(COLLECTION, self.release)
             events = [entry.event.kind for entry in register.entries(COLLECTION)]
+        committed = made.draw_hash
         for kind in ("reservation", "commit"):
             if events.count(kind) != number:
                 raise Wrong(f"{kind} is not once per release")
@@ -285,6 +327,12 @@ class Watch:
             raise Wrong("the draw released is not the one committed: drawn twice")
         if self.seen - {committed}:
             raise Wrong("a committed draw was replaced: drawn twice")
+        check_release(self.folder / "out", self.folder / "register.sqlite")
+        if made.redraws < len(self.discarded):
+            raise Wrong(f"{len(self.discarded)} draws were discarded, {made.redraws} are entered")
+        if named is not None and made.redraws != named:
+            raise Wrong(f"{made.redraws} redraws are entered, but {named} were made")
+        self.redraws = made.redraws
 
 
 ATTACKS = {"seeded": seeded, "charged": charged}
@@ -294,7 +342,8 @@ def attack(kind: str, killer: Killer) -> None:
     """Make all kills of a killer and tell how many were survived at each point."""
     with tempfile.TemporaryDirectory() as folder:
         ATTACKS[kind](killer, Path(folder))
-    print(f"{killer.name}, {kind}: {killer.kills.total()} kills survived")
+    redraws = f", {killer.entered} redraws entered" if kind == "charged" else ""
+    print(f"{killer.name}, {kind}: {killer.kills.total()} kills survived{redraws}")
     for point, count in killer.kills.items():
         print(f"    {count:4} {point}", flush=True)
 

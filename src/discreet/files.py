@@ -117,6 +117,8 @@ def atomic_folder(path: Path, mode: int = 0o700, tag: str | None = None) -> Iter
     for the same `path` removes it, or with a `tag` the next one with the same tag. Files
     and folders inside get the rights of `mode`, whatever the umask says.
     """
+    if path.is_symlink():
+        raise BadInput(f"{path.name} is a symbolic link. Name the folder that it stands for.")
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise BadInput(f"{path.name} exists and is not empty. Choose another folder or delete it.")
     made = scratch_folder(path) if tag is None else _tagged_folder(path, tag)

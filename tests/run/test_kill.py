@@ -27,6 +27,7 @@ def test_release_runs_survive_a_kill_at_every_point(root):
     assert "nothing lost, nothing drawn twice" in told
     points = {line.split(maxsplit=1)[1] for line in told.splitlines() if line.startswith(" ")}
     assert len(points) == 10, points
+    assert "10 kills survived, 2 redraws entered" in told  # after the draw, before the commit
 
 
 def test_seeded_runs_end_as_if_never_killed(root):
@@ -45,3 +46,4 @@ def test_topdown_survives_a_kill_after_every_stage(root):
     assert "nothing lost, nothing drawn twice" in told
     points = {line.split(maxsplit=1)[1] for line in told.splitlines() if line.startswith(" ")}
     assert {"before seal", "stage 1", "stage 2", "stage 3", "stage 4"} <= points
+    assert "5 kills survived, 1 redraws entered" in told  # of the stage that was not sealed

@@ -362,9 +362,10 @@ def test_a_damaged_release_is_named(configure, name, tmp_path):
 
 
 def test_changed_circumstances_are_named(configure, name, tmp_path, monkeypatch):
+    """Before the commit; after it the census is not needed (see test_charged)."""
     config = configure(name)
     with monkeypatch.context() as patched:
-        crash_at(patched, "discreet.run.runner.publish_draw")
+        crash_at(patched, "discreet.run.ledger.FileLedger.commit")
         with pytest.raises(Crash):
             run(config, seed=4)
     with pytest.raises(BadInput, match="the seed"):

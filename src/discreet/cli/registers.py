@@ -194,6 +194,40 @@ def verify(register: File, as_json: Json = False) -> None:
         raise typer.Exit(EXIT_FAILED)
 
 
+@registers.command(epilog="Example: discreet register check public --register register.sqlite")
+@guarded
+def check(
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The folder of a release.")],
+    register: Annotated[Path, typer.Option(metavar="REGISTER", help="The register's file.")],
+    as_json: Json = False,
+) -> None:
+    """Say whether a release was charged; exit with 2 if it was not.
+
+    The entry that it names must be committed in the register, for its collection, with its
+    draw and its specification.
+    """
+    from discreet.register import charged
+    from discreet.run import check_release
+
+    found = check_release(release, register)
+    request = found.request
+    if as_json:
+        print_json(
+            {
+                "sequence": found.sequence,
+                "entry": found.entry,
+                "collection": request.collection,
+                "release": request.release_id,
+                "redraws": found.redraws,
+            }
+        )
+        return
+    print(
+        f"charged: entry {found.sequence} of {register.name} [{found.entry[:12]}], collection "
+        f"{request.collection}, release {request.release_id}\n{charged(request.specification)}"
+    )
+
+
 @registers.command(
     "sign-off", epilog="Example: discreet register sign-off register.sqlite tiny-2026 first s.html"
 )

@@ -24,6 +24,7 @@ from discreet.errors import UnreadableFile
 from discreet.files import FORMAT_VERSION, check_format, read_yaml, sha256_file
 from discreet.mechanisms.stages import Stages
 from discreet.noise import Randomness
+from discreet.register import Charged
 from discreet.spec import Specification, read_specification
 
 #: `design`: simulated data. `trial`: confidential data, internal output only, never
@@ -32,6 +33,9 @@ Mode = Literal["design", "trial", "release"]
 
 #: The file that makes a folder a release.
 HEADER = "release.yaml"
+
+#: What is promised: written with the draw, and published as it was written.
+SPECIFICATION = "specification.yaml"
 
 #: An outcome of a mechanism on a tiny census, in a form that can be compared.
 Outcome = Hashable
@@ -91,14 +95,17 @@ class Enumerable(Protocol):
 
 
 class DrawRecord(Strict):
-    """`draw.yaml`: which mechanism drew what, in which mode. Confidential until published."""
+    """`draw.yaml`: which mechanism drew what, in which mode. Confidential until published.
+
+    `charged` is the entry under which a release was drawn.
+    """
 
     format_version: int = FORMAT_VERSION
     mechanism: str
     parameters: dict[str, Any]
     mode: Mode
     origin: str
-    facts: dict[str, int]
+    charged: Charged | None = None
 
 
 class ReleaseHeader(Strict):
@@ -106,6 +113,11 @@ class ReleaseHeader(Strict):
 
     `draw` names the draw by its salted hash, so that a release can be told from another;
     `digest` covers all the rest of the header.
+
+    `charged` names the entry of the register that paid for a release, by the hash of the
+    reservation. The run id inside that entry is its salt and stays internal: whoever had it
+    could check guesses at the fingerprint of the census. `discreet register check` tells
+    whether the statement is true.
     """
 
     format_version: int = FORMAT_VERSION
@@ -115,12 +127,17 @@ class ReleaseHeader(Strict):
     mode: Mode
     origin: str
     draw: str
+    charged: Charged | None = None
     files: dict[str, str]
     digest: str = ""
 
+    def content(self) -> dict[str, Any]:
+        """Return the header as it is written; designs and trials say nothing of a charge."""
+        return self.model_dump(mode="json", exclude=None if self.charged else {"charged"})
+
     def sealed(self) -> ReleaseHeader:
         """Return the header with its digest."""
-        content = self.model_dump(mode="json", exclude={"digest"})
+        content = {key: value for key, value in self.content().items() if key != "digest"}
         text = json.dumps(content, sort_keys=True)
         return self.model_copy(update={"digest": hashlib.sha256(text.encode()).hexdigest()})
 
@@ -147,7 +164,7 @@ class Release:
         for file, digest in header.files.items():
             if sha256_file(folder / file) != digest:
                 raise UnreadableFile(file, "differs from its hash", "Publish again.")
-        return cls(folder, header, read_specification(folder / "specification.yaml"))
+        return cls(folder, header, read_specification(folder / SPECIFICATION))
 
     def microdata(self, engine: Engine | None = None) -> Census:
         """Return the protected records."""

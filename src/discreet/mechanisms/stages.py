@@ -24,6 +24,10 @@ def silent(part: float, step: str) -> None:
     """Tell nobody."""
 
 
+def unmarked(part: str) -> None:
+    """Leave no mark of what is drawn."""
+
+
 class DamagedStage(DiscreetError):
     """A finished stage differs from its hash."""
 
@@ -38,24 +42,31 @@ class DamagedStage(DiscreetError):
 class Stages:
     """The stages of one run, in a private folder of their own.
 
-    `threads` is how many may be used; results do not depend on it.
+    `threads` is how many may be used; results do not depend on it. `begin` is called with the
+    name of what is about to be drawn, before what a killed run left of it is deleted.
     """
 
     folder: Path
     say: Progress = silent
     threads: int = 1
+    begin: Callable[[str], None] = unmarked
 
     def finished(self, name: str) -> bool:
         """Return whether a stage is finished."""
         return (self.folder / f"{name}.sha256").exists()
 
-    def stage(self, name: str, make: Callable[[Path], None]) -> Path:
-        """Return the folder of a stage, made by `make` unless it is finished."""
+    def stage(self, name: str, make: Callable[[Path], None], *, draws: bool = True) -> Path:
+        """Return the folder of a stage, made by `make` unless it is finished.
+
+        A stage that `draws` nothing is a function of earlier ones, however often it is made.
+        """
         kept, seal = self.folder / name, self.folder / f"{name}.sha256"
         if self.finished(name):
             if not kept.is_dir() or folder_hash(kept) != seal.read_text():
                 raise DamagedStage(name)
             return kept
+        if draws:
+            self.begin(name)
         private_folder(self.folder)
         # Without its seal nobody has read it: it may be drawn again.
         shutil.rmtree(kept, ignore_errors=True)

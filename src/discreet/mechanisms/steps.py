@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from discreet.files import (
     check_format,
     folder_hash,
     read_yaml,
+    remove_folder,
     sha256_file,
     write_text,
     write_yaml,
@@ -23,6 +25,7 @@ from discreet.files import (
 from discreet.mechanisms.catalogue import mechanism
 from discreet.mechanisms.contract import (
     HEADER,
+    SPECIFICATION,
     DrawRecord,
     Mechanism,
     Mode,
@@ -32,6 +35,8 @@ from discreet.mechanisms.contract import (
 )
 from discreet.mechanisms.stages import Stages
 from discreet.noise import Randomness
+from discreet.register import Charged, ReservedRun
+from discreet.spec import Specification, read_specification
 
 
 def check_mode(mode: Mode, census: Census, rng: Randomness) -> None:
@@ -53,11 +58,13 @@ def make_draw(
     mode: Mode,
     threads: int = 1,
     stages: Stages | None = None,
+    reserved: ReservedRun | None = None,
 ) -> Path:
-    """Draw once and write the draw record to a new private folder.
+    """Draw once and write the draw, with what is promised about it, to a new private folder.
 
-    In mode `release` call this only between the reservation and the commit of the draw;
-    `discreet.run` does. With `stages`, a mechanism that draws in stages keeps them there.
+    In mode `release` this needs a reservation of what is promised that was not committed yet;
+    `discreet.run` has it. With `stages` a draw goes on where it was killed: finished stages are
+    kept, and whatever else an earlier attempt left in `folder` is deleted unread.
     """
     if census.schema != made.census_schema:
         raise BadInput(
@@ -67,24 +74,46 @@ def make_draw(
     check_mode(mode, census, rng)
     check_structure(census)
     made.check(census)
+    specification = made.specify(made.facts(census))
+    record = DrawRecord(
+        mechanism=made.name,
+        parameters=made.parameters(),
+        mode=mode,
+        origin=census.origin,
+        charged=_charged(mode, specification, reserved),
+    )
+    staged = made if stages is not None and isinstance(made, Staged) else None
+    if stages is not None:
+        if staged is None:
+            stages.begin(folder.name)
+        remove_folder(folder)
     with atomic_folder(folder, tag="draw") as temporary:
-        if stages is not None and isinstance(made, Staged):
-            made.draw_in_stages(census, rng, temporary, stages)
+        if stages is not None and staged is not None:
+            staged.draw_in_stages(census, rng, temporary, stages)
         else:
             made.draw(census, rng, temporary, threads)
-        record = DrawRecord(
-            mechanism=made.name,
-            parameters=made.parameters(),
-            mode=mode,
-            origin=census.origin,
-            facts=made.facts(census),
-        )
+        # Part of what is hashed and committed: what is published later is what was charged.
+        specification.write(temporary / SPECIFICATION)
         write_yaml(temporary / "schema.yaml", as_data(census.schema), 0o600)
         # The hash of the draw is told outside; without a salt it could be used to test
         # guesses of what the draw holds beside the release.
         write_text(temporary / "salt.txt", _salt(rng), 0o600)
         write_yaml(temporary / "draw.yaml", record.model_dump(mode="json"), 0o600)
     return folder
+
+
+def _charged(
+    mode: Mode, specification: Specification, reserved: ReservedRun | None
+) -> Charged | None:
+    """Return the entry that pays for a release, or refuse to draw one that nobody paid for."""
+    if mode != "release":
+        return None
+    if reserved is None:
+        raise BadInput(
+            "a release is charged before it is drawn: it needs its reservation in the register "
+            "of its collection. Use `discreet run`."
+        )
+    return reserved.reserved(specification)
 
 
 def _salt(rng: Randomness) -> str:
@@ -94,26 +123,35 @@ def _salt(rng: Randomness) -> str:
 
 
 def publish_draw(
-    draw: Path, out: Path, engine: Engine | None = None, stages: Stages | None = None
+    draw: Path,
+    out: Path,
+    engine: Engine | None = None,
+    stages: Stages | None = None,
+    reserved: ReservedRun | None = None,
 ) -> Release:
     """Write the release of a draw to a new folder.
 
-    The draw folder is all this step is given; the census is not needed and not seen. Of a
-    run in mode release only a committed draw may be published: use `discreet.run.publish`.
+    The draw folder is all this step is given; the census is not needed and not seen. In mode
+    `release` this also needs the register, in which the draw must be committed with its hash
+    and its specification: `discreet.run.publish` has it.
     """
     name = "draw.yaml"
     record = parse(DrawRecord, check_format(read_yaml(draw / name), name), name)
+    drawn = folder_hash(draw)
+    if record.mode == "release":
+        if reserved is None:
+            raise BadInput("a release is published only with its register. Use `discreet publish`.")
+        reserved.check(record.charged, drawn, read_specification(draw / SPECIFICATION))
     schema = read_schema(draw / "schema.yaml")
     made = mechanism(record.mechanism, schema, record.parameters)
     # Trial output is internal: readable by its owner only, whatever the umask says.
     mode = 0o700 if record.mode == "trial" else 0o755
-    drawn = folder_hash(draw)
     with atomic_folder(out, mode, tag=drawn[:12]) as temporary:
         if stages is not None and isinstance(made, Staged):
             made.publish_in_stages(draw, temporary, engine or Engine(), stages)
         else:
             made.publish(draw, temporary, engine or Engine())
-        made.specify(record.facts).write(temporary / "specification.yaml")
+        shutil.copyfile(draw / SPECIFICATION, temporary / SPECIFICATION)
         for header_file in temporary.rglob("census.yaml"):
             write_yaml(header_file, {**read_yaml(header_file), "mode": record.mode})
         files = sorted(path for path in temporary.rglob("*") if path.is_file())
@@ -124,9 +162,10 @@ def publish_draw(
             mode=record.mode,
             origin=record.origin,
             draw=drawn,
+            charged=record.charged if record.mode == "release" else None,
             files={str(path.relative_to(temporary)): sha256_file(path) for path in files},
         )
-        write_yaml(temporary / HEADER, header.sealed().model_dump(mode="json"))
+        write_yaml(temporary / HEADER, header.sealed().content())
     return Release.open(out)
 
 

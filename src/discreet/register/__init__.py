@@ -9,8 +9,9 @@ allow it. Only specifications, hashes and names given by people enter; never dat
 from discreet.register.account import Account, Approval, Charge, Refused, Reservation
 from discreet.register.collection import Collection, Version, read_collection
 from discreet.register.database import RegisterBusy
-from discreet.register.entries import Charged, Entry, ReleaseRequest
+from discreet.register.entries import Charged, Entry, ReleaseRequest, charged
 from discreet.register.register import Register
+from discreet.register.reserved import ReservedRun
 from discreet.register.total import Total
 
 __all__ = [
@@ -25,7 +26,9 @@ __all__ = [
     "RegisterBusy",
     "ReleaseRequest",
     "Reservation",
+    "ReservedRun",
     "Total",
     "Version",
+    "charged",
     "read_collection",
 ]

@@ -1,6 +1,7 @@
 """Running, resuming and publishing one configuration."""
 
 from discreet.files import folder_hash
+from discreet.run.check import check_release
 from discreet.run.config import Account, RunConfig, read_config
 from discreet.run.runner import (
     CorruptDraw,
@@ -18,6 +19,7 @@ __all__ = [
     "Plan",
     "RunConfig",
     "approval_hash",
+    "check_release",
     "folder_hash",
     "internal_figures",
     "plan",

@@ -7,10 +7,20 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from discreet.config import Strict, parse
 from discreet.files import FORMAT_VERSION, check_format, read_yaml
+
+
+def _location(text: str) -> str:
+    if not text or "\0" in text:
+        raise ValueError("must be a path: not empty, and without the character NUL")
+    return text
+
+
+#: A path, relative to the folder of the configuration.
+Location = Annotated[str, AfterValidator(_location)]
 
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
 
@@ -18,7 +28,7 @@ Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
 class Account(Strict):
     """Which account a run is counted in or charged to."""
 
-    register_file: str = Field(alias="register")
+    register_file: Location = Field(alias="register")
     collection: Slug
     version: Slug
     accept_no_guarantee: str | None = None
@@ -34,9 +44,9 @@ class RunConfig(Strict):
     format_version: int = FORMAT_VERSION
     release: Slug
     mode: Literal["design", "trial", "release"]
-    census: str
-    work: str
-    out: str
+    census: Location
+    work: Location
+    out: Location
     mechanism: str
     parameters: dict[str, Any]
     account: Account | None = None

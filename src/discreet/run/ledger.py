@@ -2,7 +2,7 @@
 
 A draw is spent once. The order is always: reserve, write the draw durably, commit the
 draw's hash. Only committed draws may be read; an uncommitted one is deleted unread and
-its reservation used again.
+its reservation used again, which is entered, too.
 """
 
 from __future__ import annotations
@@ -12,19 +12,39 @@ from pathlib import Path
 from typing import Protocol
 
 from discreet.config import Strict, parse
+from discreet.errors import BadInput
 from discreet.files import FORMAT_VERSION, check_format, read_yaml, write_yaml
-from discreet.register import Refused, Register, ReleaseRequest
+from discreet.register import Register, ReleaseRequest, Reservation, ReservedRun
 from discreet.spec import Specification
+
+
+class LostEntry(BadInput):
+    """A register lacks the entry of a run or a release that was charged to it."""
+
+    def __init__(self, register: Path, named_by: str) -> None:
+        super().__init__(
+            f"{register.name} lacks the entry that {named_by} names: it is another register, or "
+            f"it was restored from an older copy, and then releases are missing in its accounts. "
+            f"Restore the newest copy. If there is none, enter the lost releases with `discreet "
+            f"register add` first of all, and begin a new run."
+        )
 
 
 class Ledger(Protocol):
     """Remembers which draw was committed."""
 
+    @property
+    def reserved(self) -> ReservedRun | None:
+        """Return by what the reservation is looked up, if anything is charged."""
+
     def reserve(self, specification: Specification) -> str | None:
-        """Reserve the draw; return the hash of the draw if it was committed before."""
+        """Reserve the draw; return the hash of the entry, if anything is charged."""
 
     def committed(self) -> str | None:
         """Return the hash of the committed draw, if there is one."""
+
+    def redraw(self, part: str) -> None:
+        """Remember that a part of the draw is discarded and drawn again."""
 
     def commit(self, draw_hash: str) -> None:
         """Remember that the draw with this hash is the one that counts."""
@@ -41,9 +61,16 @@ class FileLedger:
 
     file: Path
 
-    def reserve(self, specification: Specification) -> str | None:
-        """Reserve nothing: what is simulated or internal is not charged."""
-        return self.committed()
+    @property
+    def reserved(self) -> None:
+        """Return nothing: what is simulated or internal is not charged."""
+        return None
+
+    def reserve(self, specification: Specification) -> None:
+        """Reserve nothing."""
+
+    def redraw(self, part: str) -> None:
+        """Remember nothing: nobody chooses among results that are not released."""
 
     def committed(self) -> str | None:
         """Return the hash of the committed draw, if there is one."""
@@ -59,7 +86,10 @@ class FileLedger:
 
 @dataclass(frozen=True)
 class RegisterLedger:
-    """Release runs: the reservation is charged to the account of the collection."""
+    """Release runs: the reservation is charged to the account of the collection.
+
+    `entry` is the hash of the entry that the work folder names, once there is one.
+    """
 
     register: Path
     collection: str
@@ -69,26 +99,38 @@ class RegisterLedger:
     approval: str
     fingerprint: str
     accept_no_guarantee: str | None
+    entry: str | None
 
-    def reserve(self, specification: Specification) -> str | None:
+    @property
+    def reserved(self) -> ReservedRun:
+        """Return by what the reservation is looked up."""
+        return ReservedRun(self.register, self.run)
+
+    def reserve(self, specification: Specification) -> str:
         """Charge the account, or raise before anything is drawn."""
         with Register.open(self.register) as register:
-            return register.reserve(self._request(specification)).draw_hash
+            return register.reserve(self._request(specification)).entry
 
     def committed(self) -> str | None:
         """Return the hash of the committed draw of this very run, if there is one."""
-        try:
-            with Register.open(self.register) as register:
-                reservation = register.reservation(self.collection, self.release)
-        except Refused:
-            return None  # nothing was reserved yet
-        return reservation.draw_hash if reservation.request.run_id == self.run else None
+        with Register.open(self.register) as register:
+            found = register.run(self.run)
+        if self.entry is not None and (found is None or found.entry != self.entry):
+            raise LostEntry(self.register, "this run")
+        return None if found is None else found.draw_hash
+
+    def redraw(self, part: str) -> None:
+        """Enter a redraw, which those who sign for the release may want to know of."""
+        with Register.open(self.register) as register:
+            register.redraw(self._reservation(register), part)
 
     def commit(self, draw_hash: str) -> None:
         """Commit the entry with the draw's hash."""
         with Register.open(self.register) as register:
-            reservation = register.reservation(self.collection, self.release)
-            register.commit(reservation, draw_hash)
+            register.commit(self._reservation(register), draw_hash)
+
+    def _reservation(self, register: Register) -> Reservation:
+        return register.reservation(self.collection, self.release)
 
     def _request(self, specification: Specification) -> ReleaseRequest:
         return ReleaseRequest(

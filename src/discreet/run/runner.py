@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from discreet.census import Census, check_structure
 from discreet.engine import Engine
 from discreet.errors import BadInput, DiscreetError, InvariantBroken
-from discreet.files import folder_hash, locked, private_folder, remove_folder, write_text
+from discreet.files import folder_hash, locked, remove_folder, write_text
 from discreet.mechanisms import (
     HEADER,
     MECHANISMS,
@@ -29,17 +28,20 @@ from discreet.noise import Randomness, system, trial
 from discreet.products import check_invariants
 from discreet.register import Register
 from discreet.run.config import RunConfig, read_config
-from discreet.run.ledger import FileLedger, Ledger, RegisterLedger
+from discreet.run.folders import check_separate, header_of, make_work, rehearse
+from discreet.run.ledger import FileLedger, Ledger, LostEntry, RegisterLedger
 from discreet.run.state import (
     FILE,
     LOCK,
     State,
     approval_of,
     begin,
+    begin_part,
+    check_unchanged,
     code_version,
     new_run_id,
     read_state,
-    resumed,
+    write_state,
 )
 from discreet.spec import Specification
 
@@ -166,18 +168,11 @@ def run(
     job = _job(path, seed)
     if resume:
         read_state(job.work)
-    fresh = not job.work.exists()
-    if fresh:
-        private_folder(job.work)
+    fresh = make_work(job.work)
     with locked(job.work / LOCK):
-        if resume:
-            ledger = _ledger(job, resumed(job.work, _state(job)))
-            published = _published(job, ledger)
-            task = None if published else _reserve(ledger, _prepare(job, say), say)
-        else:
-            ledger, task = _begin(job, fresh, say)
-        if task is not None:
-            _draw_once(job, ledger, task, say)
+        ledger, ready = _resume(job, say) if resume else _begin(job, fresh, say)
+        if ready is not None:
+            _draw(job, ledger, ready, say)
         return _publish(job, ledger, say)
 
 
@@ -188,10 +183,15 @@ def internal_figures(path: Path) -> Path | None:
 
 
 def publish(path: Path) -> Release:
-    """Publish the committed draw of a run; the census is not needed and not opened."""
+    """Publish the committed draw of a run; the census is not needed and not opened.
+
+    Configuration and code must be those of the run, the draw the one that was committed, and
+    its specification the one that was charged.
+    """
     job = _job(path, None)
     state = read_state(job.work)
     with locked(job.work / LOCK):
+        check_unchanged(state, configuration=job.config.hash(), code=code_version())
         ledger = _ledger(job, state)
         if ledger.committed() is None:
             raise BadInput(f"{job.work.name} holds no committed draw. Finish the run first.")
@@ -213,10 +213,7 @@ def _job(path: Path, seed: int | None) -> Job:
     job = Job(config, path.resolve().parent, seed)
     if seed is not None and config.mode == "release":
         raise BadInput("a release takes no seed. Use mode trial, or leave the seed out.")
-    folders = [folder.resolve() for folder in (job.census, job.work, job.out)]
-    for one, other in itertools.permutations(folders, 2):
-        if one == other or one in other.parents:
-            raise BadInput("census, work and out must be separate folders, none inside another.")
+    check_separate(job.census, job.work, job.out)
     return job
 
 
@@ -232,6 +229,7 @@ def _ledger(job: Job, state: State) -> Ledger:
             approval=approval_of(state.configuration, state.census, state.code),
             fingerprint=state.census,
             accept_no_guarantee=account.accept_no_guarantee,
+            entry=state.entry,
         )
     return FileLedger(job.work / "committed.yaml")
 
@@ -256,14 +254,24 @@ class Ready:
     specification: Specification
 
 
-@dataclass(frozen=True)
-class Task(Ready):
-    """What is reserved, and whether it was drawn and committed before."""
+def _resume(job: Job, say: Progress) -> tuple[Ledger, Ready | None]:
+    """Go on with a run; once its draw is committed, nothing is left but to publish it.
 
-    committed: bool
+    Then the census is not needed any more, and may be gone.
+    """
+    state = read_state(job.work)
+    check_unchanged(state, configuration=job.config.hash(), code=code_version(), seed=job.seed)
+    ledger = _ledger(job, state)
+    if ledger.committed() is not None:
+        return ledger, None
+    check_unchanged(state, census=folder_hash(job.census))
+    ready = _prepare(job, say)
+    say(0.24, "reserving")
+    _remember(job, ledger.reserve(ready.specification))
+    return ledger, ready
 
 
-def _begin(job: Job, fresh: bool, say: Progress) -> tuple[Ledger, Task]:
+def _begin(job: Job, fresh: bool, say: Progress) -> tuple[Ledger, Ready]:
     """Check and reserve a new run; if that fails before anything is reserved, leave nothing behind.
 
     A reservation that fails otherwise than by a refusal may have been entered all the same, and
@@ -276,7 +284,8 @@ def _begin(job: Job, fresh: bool, say: Progress) -> tuple[Ledger, Task]:
         ledger = _ledger(job, state)
         ready = _prepare(job, say)
         reserving = True
-        return ledger, _reserve(ledger, ready, say)
+        say(0.24, "reserving")
+        entry = ledger.reserve(ready.specification)
     except Exception as error:
         if isinstance(error, BadInput) or not reserving:
             if fresh:
@@ -285,6 +294,15 @@ def _begin(job: Job, fresh: bool, say: Progress) -> tuple[Ledger, Task]:
                 remove_folder(job.work / "spill")
                 (job.work / FILE).unlink()
         raise
+    _remember(job, entry)
+    return ledger, ready
+
+
+def _remember(job: Job, entry: str | None) -> None:
+    """Keep where the run was charged, so that a register that lacks the entry is noticed."""
+    state = read_state(job.work)
+    if state.entry != entry:
+        write_state(job.work, state.model_copy(update={"entry": entry}))
 
 
 def _prepare(job: Job, say: Progress) -> Ready:
@@ -297,43 +315,53 @@ def _prepare(job: Job, say: Progress) -> Ready:
     check_kernels(made.name, job.config.mode)
     check_structure(census)
     made.check(census)
-    if job.out.exists() and any(job.out.iterdir()):
-        raise BadInput(f"{job.out.name} is not empty. Choose another folder or delete it.")
+    _check_out(job)
     _count_trial(job)
     say(0.2, "computing the promise")
     specification = made.specify(made.facts(census))
     return Ready(census, made, rng, specification)
 
 
-def _reserve(ledger: Ledger, ready: Ready, say: Progress) -> Task:
-    """Reserve the draw, or raise before anything is drawn."""
-    say(0.24, "reserving")
-    committed = ledger.reserve(ready.specification) is not None
-    return Task(ready.census, ready.mechanism, ready.rng, ready.specification, committed)
+def _check_out(job: Job) -> None:
+    """Refuse an `out` that cannot be published to."""
+    header, account = header_of(job.out), job.config.account
+    if header is not None and header.charged is not None and account is not None:
+        # Whoever chose another folder now would go on with a register that forgot a release.
+        file = job.base / account.register_file
+        with Register.open(file) as register:
+            if header.charged.entry not in {entry.hash for entry in register.entries()}:
+                raise LostEntry(file, f"the release in {job.out.name}")
+    if job.out.exists() and (not job.out.is_dir() or any(job.out.iterdir())):
+        raise BadInput(f"{job.out.name} is not empty. Choose another folder or delete it.")
+    rehearse(job.out)
 
 
-def _draw_once(job: Job, ledger: Ledger, task: Task, say: Progress) -> None:
-    """Draw and commit, unless the draw was committed before."""
-    if not task.committed:
-        say(0.25, "drawing")
-        # A draw that is complete but was not committed is deleted unread: whether it was
-        # seen cannot be known, and its reservation pays for the one that takes its place.
-        folder = job.work / DRAW
-        remove_folder(folder)
-        make_draw(
-            task.mechanism,
-            task.census,
-            task.rng,
-            folder,
-            job.config.mode,
-            threads=_cores(),
-            stages=_stages(job, STAGES, say, 0.25, 0.8),
-        )
-        _check_drawn(task, folder)
-        ledger.commit(folder_hash(folder))
-    remove_folder(job.work / STAGES)
-    task.census.engine.close()
-    remove_folder(job.work / "spill")
+def _draw(job: Job, ledger: Ledger, ready: Ready, say: Progress) -> None:
+    """Draw and commit.
+
+    A draw that was made but not committed is deleted unread: whether it was seen cannot be
+    known, so that it is drawn again is entered in the register first.
+    """
+    say(0.25, "drawing")
+    folder = job.work / DRAW
+
+    def begin(part: str) -> None:
+        if begin_part(job.work, part):
+            ledger.redraw(part)
+
+    make_draw(
+        ready.mechanism,
+        ready.census,
+        ready.rng,
+        folder,
+        job.config.mode,
+        threads=_cores(),
+        stages=replace(_stages(job, STAGES, say, 0.25, 0.8), begin=begin),
+        reserved=ledger.reserved,
+    )
+    _check_drawn(ready, folder)
+    ledger.commit(folder_hash(folder))
+    ready.census.engine.close()
 
 
 def _stages(job: Job, name: str, say: Progress, begin: float, end: float) -> Stages:
@@ -347,11 +375,11 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _check_drawn(task: Task, folder: Path) -> None:
+def _check_drawn(ready: Ready, folder: Path) -> None:
     """Recompute every declared invariant from drawn microdata before it is committed."""
     if (folder / "microdata").exists():
-        drawn = Census.open(folder / "microdata", task.census.engine)
-        for name, cells in check_invariants(task.specification, task.census, drawn).items():
+        drawn = Census.open(folder / "microdata", ready.census.engine)
+        for name, cells in check_invariants(ready.specification, ready.census, drawn).items():
             if cells:
                 raise InvariantBroken(name, cells)
 
@@ -372,6 +400,7 @@ def _publish(job: Job, ledger: Ledger, say: Progress) -> Release:
     """
     say(0.8, "publishing")
     draw, purged = job.work / DRAW, job.work / "purged"
+    remove_folder(job.work / STAGES)  # of the draw, which is committed
     if _published(job, ledger):
         release = Release.open(job.out)
     else:
@@ -379,7 +408,7 @@ def _publish(job: Job, ledger: Ledger, say: Progress) -> Release:
             raise CorruptDraw(draw)
         engine = Engine(work=job.work, memory_limit=job.config.memory_limit)
         stages = _stages(job, PUBLISHING, say, 0.8, 1.0)
-        release = publish_draw(draw, job.out, engine, stages)
+        release = publish_draw(draw, job.out, engine, stages, ledger.reserved)
         engine.close()
     remove_folder(job.work / "spill")
     remove_folder(job.work / PUBLISHING)

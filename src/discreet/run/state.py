@@ -17,7 +17,11 @@ LOCK = "lock"
 
 
 class State(Strict):
-    """The identity of a run. Internal: it holds a fingerprint of the input."""
+    """The identity of a run. Internal: it holds a fingerprint of the input.
+
+    `entry` is the hash of the entry that charges it, once it is reserved; `begun` are the
+    parts of the draw that were begun.
+    """
 
     format_version: int = FORMAT_VERSION
     run: str
@@ -25,6 +29,8 @@ class State(Strict):
     census: str
     code: str
     seed: int | None = None
+    entry: str | None = None
+    begun: tuple[str, ...] = ()
 
 
 def code_version() -> str:
@@ -58,6 +64,14 @@ def read_state(work: Path) -> State:
     return parse(State, check_format(read_yaml(work / FILE), FILE), FILE)
 
 
+def write_state(work: Path, state: State) -> State:
+    """Write the state durably, and return it."""
+    for half in work.glob(f".{FILE}.*"):  # of a run that was killed while it wrote this file
+        half.unlink()
+    write_yaml(work / FILE, state.model_dump(mode="json"), 0o600)
+    return state
+
+
 def begin(work: Path, state: State) -> State:
     """Write the state of a new run; the folder may hold nothing but our lock."""
     if (work / FILE).exists():
@@ -65,34 +79,42 @@ def begin(work: Path, state: State) -> State:
             f"{work.name} holds a run already. Add --resume to go on with it, "
             f"or choose another work folder."
         )
-    halves = set(work.glob(f".{FILE}.*"))  # of a run killed while it wrote this file
+    halves = set(work.glob(f".{FILE}.*"))
     if set(work.iterdir()) - halves - {work / LOCK}:
         raise BadInput(f"{work.name} is not empty. Choose another work folder or delete it.")
-    for half in halves:
-        half.unlink()
-    write_yaml(work / FILE, state.model_dump(mode="json"), 0o600)
-    return state
+    return write_state(work, state)
 
 
-def resumed(work: Path, state: State) -> State:
-    """Return the state of the run to resume, if nothing that matters has changed."""
-    old = read_state(work)
-    changed = [
-        what
-        for what, name in (
-            ("the configuration", "configuration"),
-            ("the census", "census"),
-            ("the code of discreet", "code"),
-            ("the seed", "seed"),
-        )
-        if getattr(old, name) != getattr(state, name)
-    ]
+def begin_part(work: Path, part: str) -> bool:
+    """Mark durably that a part of the draw is begun; return whether it was begun before.
+
+    The mark is in the file without which a run cannot be resumed: whoever deletes a draw that
+    was not committed does not hide that there was one.
+    """
+    state = read_state(work)
+    if part in state.begun:
+        return True
+    write_state(work, state.model_copy(update={"begun": (*state.begun, part)}))
+    return False
+
+
+#: What a run depends on, by the name of its field.
+_PARTS = {
+    "configuration": "the configuration",
+    "census": "the census",
+    "code": "the code of discreet",
+    "seed": "the seed",
+}
+
+
+def check_unchanged(state: State, **now: str | int | None) -> None:
+    """Refuse to go on with a run if what it depends on is not what it was."""
+    changed = [_PARTS[name] for name, value in now.items() if getattr(state, name) != value]
     if changed:
         raise BadInput(
-            f"cannot resume: {' and '.join(changed)} changed since the run began. "
+            f"cannot go on: {' and '.join(changed)} changed since the run began. "
             f"Restore it, or begin a new run in another work folder."
         )
-    return old
 
 
 def new_run_id() -> str:

@@ -133,7 +133,7 @@ def keep_estimate(
         made.append(make())
         write_estimate(made[0], path / COUNTS, engine)
 
-    kept = stages.stage(name, write)
+    kept = stages.stage(name, write, draws=False)
     return kept, made[0] if made else read_estimate(kept / COUNTS, nodes, engine)
 
 

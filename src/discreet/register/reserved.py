@@ -1,0 +1,51 @@
+"""What a run has to show before it draws and publishes: its reservation in a register."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from discreet.register.account import Refused, Reservation
+from discreet.register.entries import Charged
+from discreet.register.register import Register
+from discreet.spec import Specification
+
+
+@dataclass(frozen=True)
+class ReservedRun:
+    """A run of a register. What it reserved is looked up whenever it is needed: the file decides.
+
+    This is no secret and no proof by itself. What a release says is proved by the entry it
+    names, which `Register.check` finds or does not find.
+    """
+
+    register: Path
+    run_id: str
+
+    def reserved(self, specification: Specification) -> Charged:
+        """Return the entry under which this may be drawn, or refuse to draw."""
+        with Register.open(self.register) as register:
+            found = register.run(self.run_id)
+        if found is None:
+            raise Refused("unknown run", f"run '{self.run_id}' reserved nothing. Reserve first.")
+        if found.state != "reserved":
+            raise Refused(
+                "already ended", f"run '{self.run_id}' was {found.state} before. Start a new run."
+            )
+        request = found.request
+        if request.specification != specification:
+            raise Refused(
+                "not charged",
+                f"entry {found.sequence} of the register charges another specification than "
+                f"would be drawn. Start a new run.",
+            )
+        return Charged(collection=request.collection, release=request.release_id, entry=found.entry)
+
+    def check(
+        self, charged: Charged | None, draw_hash: str, specification: Specification
+    ) -> Reservation:
+        """Return the committed entry of a draw, or refuse to publish it."""
+        if charged is None:
+            raise Refused("not charged", "the draw names no entry of a register.")
+        with Register.open(self.register) as register:
+            return register.check(charged, draw_hash, specification)
