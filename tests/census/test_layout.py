@@ -122,6 +122,8 @@ def changed(path: str, value: Any) -> dict[str, Any]:
         ("optional", ["persons.shoe"], "no such column"),
         ("optional", ["rules"], "no such column"),
         ("also", {"units": {"kind2": {}}}, "exactly one of codes"),
+        ("also", {"units": {"kind2": {"codes": [{"a": "b"}]}}}, "codes are text"),
+        ("also", {"units": {"kind2": {"codes": ["a", ["b"]]}}}, "codes are text"),
         ("rules", [{"id": "x", "table": "units", "title": "t", "then": {"kin": 1}}], "'kind'"),
         ("rules", [{"id": "one-head", "table": "units", "title": "t", "then": {}}], "twice"),
     ],

@@ -568,6 +568,13 @@ def test_a_collection_is_read_from_yaml(tmp_path):
     assert read_collection(tmp_path / "c.yaml") == collection()
 
 
+@pytest.mark.parametrize("invariant", ["size", "[size]", "7", "null", "[{name: a}]", "{kind: {}}"])
+def test_an_invariant_that_is_no_mapping_is_named(tmp_path, invariant):
+    (tmp_path / "c.yaml").write_text(COLLECTION.replace("[]}", f"[{invariant}]}}"))
+    with pytest.raises(BadInput, match=r"c\.yaml:\n  invariants\.0"):
+        read_collection(tmp_path / "c.yaml")
+
+
 @pytest.mark.parametrize("limit", ["0.5", "-1", "many"])
 def test_a_limit_is_exact_and_not_negative(tmp_path, limit):
     (tmp_path / "c.yaml").write_text(

@@ -93,6 +93,15 @@ def test_unknown_keys_are_refused_with_a_suggestion(tmp_path):
         read_specification(tmp_path / "s.yaml")
 
 
+@pytest.mark.parametrize("invariant", ["size", ["size"], 7, None])
+def test_an_invariant_that_is_no_mapping_is_refused(tmp_path, invariant):
+    content = specification(LogRational(of=3)).model_dump(mode="json")
+    content["multiverse"]["invariants"] = [invariant]
+    (tmp_path / "s.json").write_text(json.dumps(content))
+    with pytest.raises(BadInput, match=r"multiverse\.invariants\.0"):
+        read_specification(tmp_path / "s.json")
+
+
 def test_the_published_schema_is_that_of_the_files(root):
     published = json.loads((root / "docs" / "_static" / "specification.schema.json").read_text())
     assert published == json_schema()

@@ -130,9 +130,13 @@ class Indicator(_Counts):
 
 
 def _kind(value: Any) -> str:
-    """Return the kind of an invariant; in files a table of counts need not say so."""
-    found = value.get("kind", "marginal") if isinstance(value, Mapping) else value.kind
-    return str(found)
+    """Return the kind of an invariant; in files a table of counts need not say so.
+
+    What is no invariant at all is read as a table, and refused as one.
+    """
+    if isinstance(value, Mapping):
+        return str(value.get("kind", "marginal"))
+    return str(getattr(value, "kind", "marginal"))
 
 
 Invariant = Annotated[
