@@ -12,6 +12,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+import limits
 from discreet.cli.app import app
 from discreet.engine import Engine
 from discreet.errors import BadInput
@@ -525,6 +526,20 @@ def test_folders_above_out_are_made_and_an_empty_out_is_used(configure, tmp_path
     text = config.read_text().replace("release: first", "release: second")
     config.write_text(text.replace("work: work", "work: work2"))
     run(config)
+
+
+@pytest.mark.parametrize("closed", ["public", "census"])
+def test_folders_without_permission_are_refused_before_the_charge(configure, tmp_path, closed):
+    config = configure("noisy-tables", "release", out="public/out")
+    (tmp_path / "public").mkdir()
+    (tmp_path / closed).chmod(0o500 if closed == "public" else 0)
+    done = limits.discreet("run", config.name, cwd=tmp_path)
+    (tmp_path / closed).chmod(0o700)
+    assert done.returncode == 2, done.stderr
+    assert "Permission denied" in done.stderr or "this user may not" in done.stderr
+    assert "reservation" not in committed(tmp_path)
+    assert list((tmp_path / "public").iterdir()) == []
+    assert not (tmp_path / "work").exists()
 
 
 WORKS = {
