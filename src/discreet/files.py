@@ -256,9 +256,7 @@ def files_below(folder: Path) -> list[Path]:
     try:
         entries = sorted(folder.iterdir())
     except PermissionError:
-        raise UnreadableFile(
-            f"{folder.name}/", "may not be read by this user", "Change its permissions or the user."
-        ) from None
+        raise UnreadableFile(f"{folder.name}/", *NOT_ALLOWED) from None
     except (FileNotFoundError, NotADirectoryError):
         raise UnreadableFile(str(folder), "there is no such folder", "Check the path.") from None
     for entry in entries:

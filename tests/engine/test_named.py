@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import limits
 from discreet.engine import Engine
 from discreet.errors import UnreadableFile
 
@@ -120,3 +121,37 @@ def test_only_files_of_the_folder_itself_are_parts(tmp_path: Path, engine: Engin
     engine.write_parquet(rows, tmp_path / "parts" / "below" / "c.parquet")
     (tmp_path / "parts" / "notes.txt").write_text("no part")
     assert engine.rows(engine.read_parquet(tmp_path / "parts")) == [("1",)]
+
+
+READING = """
+import sys
+from pathlib import Path
+from discreet.engine import Engine
+from discreet.errors import BadInput
+from discreet.files import folder_hash
+engine, folder = Engine(threads=1), Path(sys.argv[1])
+for read in (
+    lambda: engine.read_csv(folder / "rows.csv"),
+    lambda: engine.read_parquet(folder / "rows.parquet"),
+    lambda: engine.read_parquet(folder / "parts"),
+    lambda: folder_hash(folder / "parts"),
+):
+    try:
+        read()
+    except BadInput as error:
+        print(error)
+"""
+
+
+def test_what_may_not_be_read_is_reported_as_such(tmp_path: Path, engine: Engine) -> None:
+    (tmp_path / "rows.csv").write_text("x\n1\n")
+    (tmp_path / "parts").mkdir()
+    for file in ("rows.parquet", "parts/a.parquet"):
+        engine.write_parquet(engine.read_csv(tmp_path / "rows.csv"), tmp_path / file)
+    for closed in ("rows.csv", "rows.parquet", "parts"):
+        (tmp_path / closed).chmod(0)
+    done = limits.python(READING, tmp_path)
+    (tmp_path / "parts").chmod(0o700)
+    says = "this user may not read it. Ask its owner for the permission."
+    names = ["rows.csv", "rows.parquet", "parts/", "parts/"]
+    assert done.stdout.splitlines() == [f"{name}: {says}" for name in names], done.stderr

@@ -15,6 +15,7 @@ import duckdb
 
 from discreet.engine.literals import list_literal, text_literal
 from discreet.errors import UnreadableFile
+from discreet.files import NOT_ALLOWED
 
 _ESCAPED = str.maketrans({"*": "[*]", "?": "[?]", "[": "[[]"})
 
@@ -60,9 +61,7 @@ def parts(path: Path) -> list[Path]:
     try:
         entries = sorted(path.iterdir())
     except PermissionError:
-        raise UnreadableFile(
-            f"{path.name}/", "may not be read by this user", "Change its permissions or the user."
-        ) from None
+        raise UnreadableFile(f"{path.name}/", *NOT_ALLOWED) from None
     found = [entry for entry in entries if entry.name.endswith(".parquet")]
     if not found:
         raise UnreadableFile(f"{path.name}/", "holds no Parquet file", "Check the path.")
@@ -84,7 +83,7 @@ def check_readable(file: Path) -> None:
         with file.open("rb"):
             return
     except PermissionError:
-        rule, remedy = "may not be read by this user", "Change its permissions or the user."
+        rule, remedy = NOT_ALLOWED
     except (FileNotFoundError, NotADirectoryError):
         rule, remedy = "does not exist", "Check the path."
     except (OSError, ValueError):  # a folder, a name with NUL or one that is too long

@@ -21,7 +21,7 @@ from discreet.census import Census, Schema
 from discreet.config import Strict, parse
 from discreet.engine import Engine
 from discreet.errors import UnreadableFile
-from discreet.files import FORMAT_VERSION, check_format, read_yaml, sha256_file
+from discreet.files import FORMAT_VERSION, check_format, files_below, read_yaml, sha256_file
 from discreet.mechanisms.stages import Stages
 from discreet.noise import Randomness
 from discreet.register import Charged
@@ -157,7 +157,7 @@ class Release:
         header = parse(ReleaseHeader, check_format(read_yaml(folder / HEADER), HEADER), HEADER)
         if header != header.sealed():
             raise UnreadableFile(HEADER, "differs from its own digest", "Publish again.")
-        found = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()} - {HEADER}
+        found = {str(path.relative_to(folder)) for path in files_below(folder)} - {HEADER}
         for file in sorted(found ^ set(header.files)):
             rule = "is missing" if file in header.files else "does not belong to the release"
             raise UnreadableFile(file, rule, "Publish again.")

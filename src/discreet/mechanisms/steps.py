@@ -15,6 +15,7 @@ from discreet.errors import BadInput
 from discreet.files import (
     atomic_folder,
     check_format,
+    files_below,
     folder_hash,
     read_yaml,
     remove_folder,
@@ -154,7 +155,6 @@ def publish_draw(
         shutil.copyfile(draw / SPECIFICATION, temporary / SPECIFICATION)
         for header_file in temporary.rglob("census.yaml"):
             write_yaml(header_file, {**read_yaml(header_file), "mode": record.mode})
-        files = sorted(path for path in temporary.rglob("*") if path.is_file())
         header = ReleaseHeader(
             mechanism=record.mechanism,
             schema_name=schema.name,
@@ -163,7 +163,7 @@ def publish_draw(
             origin=record.origin,
             draw=drawn,
             charged=record.charged if record.mode == "release" else None,
-            files={str(path.relative_to(temporary)): sha256_file(path) for path in files},
+            files={str(p.relative_to(temporary)): sha256_file(p) for p in files_below(temporary)},
         )
         write_yaml(temporary / HEADER, header.sealed().content())
     return Release.open(out)
