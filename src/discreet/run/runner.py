@@ -400,9 +400,13 @@ def _publish(job: Job, ledger: Ledger, say: Progress) -> Release:
     """
     say(0.8, "publishing")
     draw, purged = job.work / DRAW, job.work / "purged"
-    remove_folder(job.work / STAGES)  # of the draw, which is committed
+    for left in (STAGES, "spill"):  # of the draw, which is committed
+        remove_folder(job.work / left)
     if _published(job, ledger):
         release = Release.open(job.out)
+        if ledger.reserved is not None:
+            header = release.header
+            ledger.reserved.check(header.charged, header.draw, release.specification)
     else:
         if not draw.exists() or folder_hash(draw) != ledger.committed():
             raise CorruptDraw(draw)
