@@ -25,8 +25,6 @@ DRAWING_MODULES = (*NOISE, *chain.from_iterable(DRAWING.values()))
 #: Kernels that are not on the path of what is drawn, by module or package, and why.
 NEVER_DRAW = {
     "discreet.simulate": "makes simulated censuses only",
-    "discreet.engine": "reads files",
-    "discreet.census": "reads files",
     "discreet.products": "adds up what was released, or estimates from it",
     **{
         f"discreet.mechanisms.topdown.{name}": "estimates from noisy answers, and sees nothing else"
