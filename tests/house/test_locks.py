@@ -149,7 +149,7 @@ def test_a_lock_has_no_options_addresses_or_paths(text: str) -> None:
     "line",
     [
         "--find-links wheels",
-        "--extra-" + "index-url https://example.org/simple",
+        "--extra-index" + "-url https://example.org/simple",
         "numpy @ https://example.org/numpy.whl \\",
         "numpy==2.0",  # without a hash to follow
         "numpy==2.0 ; python_version < '3.12' @ file:///wheels \\",
