@@ -74,6 +74,7 @@ test: setup
 test-lowest: OLDEST_PYTHON := python3.11
 test-lowest: RESOLUTION := --resolution lowest-direct
 test-lowest: PYTEST += --deselect 'tests/house/test_style.py::test_checker_is_content[mypy-strict]'
+test-newest: RESOLUTION := --resolution highest
 test-lowest test-newest: $(UV)
 	@$(UV) venv --quiet --clear --no-python-downloads --python $(or $(OLDEST_PYTHON),$(PYTHON)) build/$@
 	@$(UV) pip install --quiet --python build/$@ $(RESOLUTION) \
