@@ -150,3 +150,13 @@ def opened_here(register, keeps):
         register.approve("census-2030", hashed("configuration"), name)
     register.add_external("census-2030", "early counts", pure("5/2", keeps=()), "by", "n")
     register.reserve(request(pure(3, keeps=keeps)))
+
+
+def test_redraws_are_shown_and_the_salt_of_the_entry_is_not(register):
+    assert "drawn again" not in words(render(register, "census-2030", "r1"))
+    made = register.reserve(request(rho2("1/8"), "r2"))
+    register.redraw(made, "draw")
+    register.redraw(made, "draw")
+    html = render(register, "census-2030", "r2")
+    assert "interrupted and drawn again 2 times" in words(html)
+    assert made.request.run_id not in html
