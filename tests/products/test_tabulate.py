@@ -97,3 +97,11 @@ def test_a_kind_of_area_the_geography_lacks_is_named(census):
     shell = Table(name="T", title="x", count="units", levels=["place"])
     with pytest.raises(BadInput, match=r"no column geography\.place"):
         tabulate(census, shell, "place")
+
+
+def test_an_invariant_about_numbers_is_counted(census):
+    table = MarginalTable(name="", of="persons", where={"age": ["12", "70"]}, level="state")
+    assert [row[-1] for row in census.engine.rows(invariant_counts(census, table))] == [2]
+    wrong = table.model_copy(update={"where": {"age": ["young"]}})
+    with pytest.raises(BadInput, match="'age' holds numbers"):
+        invariant_counts(census, wrong)

@@ -13,8 +13,8 @@ from discreet.census.census import (
     read_header,
     write_header,
 )
-from discreet.census.condition import Condition, columns_of, to_expression
-from discreet.census.consistency import made_from
+from discreet.census.condition import COMBINERS, Condition, columns_of, to_expression
+from discreet.census.consistency import kind_of, made_from
 from discreet.census.declarations import (
     Cases,
     Computed,
@@ -36,6 +36,7 @@ from discreet.census.structure import check_structure
 from discreet.census.validate import validate
 
 __all__ = [
+    "COMBINERS",
     "SIMULATED",
     "Cases",
     "Census",
@@ -64,6 +65,7 @@ __all__ = [
     "columns_of",
     "ingest",
     "key_columns",
+    "kind_of",
     "load_layout",
     "load_schema",
     "made_from",

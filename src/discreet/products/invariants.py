@@ -6,7 +6,7 @@ import math
 
 import narwhals as nw
 
-from discreet.census import Census, unit_records
+from discreet.census import Census, Condition, kind_of, unit_records
 from discreet.engine import Frame
 from discreet.errors import BadInput
 from discreet.spec import (
@@ -44,7 +44,7 @@ def _weighted(census: Census, invariant: LinearCombination) -> Frame:
     """Return the weighted sum per area, in whole multiples of one over the common denominator."""
     scale = math.lcm(*(weight.denominator for weight in invariant.weights.values()))
     columns = _cell_columns(invariant)
-    rows = census.frame(invariant.of, columns, where=invariant.where)
+    rows = census.frame(invariant.of, columns, where=_where(census, invariant))
     areas = [column for column in columns if column == invariant.level]
     total = nw.lit(0, dtype=nw.Int64)
     for cell, weight in invariant.weights.items():
@@ -63,19 +63,35 @@ def _cell_columns(invariant: Invariant) -> list[str]:
 
 
 def _counted(census: Census, invariant: Invariant) -> Frame:
-    columns = _cell_columns(invariant)
+    columns, where = _cell_columns(invariant), _where(census, invariant)
     if isinstance(invariant, MarginalTable) and invariant.whole_record:
         if invariant.of != "units":
             raise BadInput("only whole records of units can be counted.")
         wanted = ["unit_id", *dict.fromkeys(columns)]
-        rows = census.frame("units", wanted, where=invariant.where)
+        rows = census.frame("units", wanted, where=where)
         rows = rows.join(unit_records(census, invariant.without), on="unit_id", how="left")
         columns = [*columns, "record"]
     else:
         any_column = census.table(invariant.of).collect_schema().names()[0]
-        rows = census.frame(invariant.of, columns or [any_column], where=invariant.where)
+        rows = census.frame(invariant.of, columns or [any_column], where=where)
     cells = census.engine.fingerprint(rows, list(dict.fromkeys(columns)), "_cell")
     return cells.group_by("_cell").agg(count=nw.len())
+
+
+def _where(census: Census, invariant: Invariant) -> Condition:
+    """Return the condition of an invariant, which states all values as text, for its columns."""
+
+    where: dict[str, list[str] | list[int]] = {}
+    for column, codes in invariant.where.items():
+        where[column] = codes
+        if kind_of(census.schema, invariant.of, column) != "text":
+            try:
+                where[column] = [int(code) for code in codes]
+            except ValueError:
+                raise BadInput(
+                    f"invariant '{invariant.name}': '{column}' holds numbers. List integers."
+                ) from None
+    return where
 
 
 def differing_cells(invariant: Invariant, before: Census, after: Census) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from discreet.census import Recode, Schema
+from discreet.census import COMBINERS, Recode, Schema
 from discreet.errors import BadInput
 from discreet.mechanisms.domain import domain_of
 from discreet.mechanisms.topdown.histogram import Histogram
@@ -88,7 +88,8 @@ def invariants(strategy: Strategy, schema: Schema) -> list[MarginalTable]:
 
 def _total(strategy: Strategy, schema: Schema) -> MarginalTable:
     where, level = _where(strategy), strategy.total or schema.block
-    housing = set(where.get("kind", ())) == set(_housing(schema))
+    # By kind and nothing else: a further condition makes it another statistic.
+    housing = set(where) == {"kind"} and set(where["kind"]) == set(_housing(schema))
     if strategy.count == "units" and housing and level == schema.block:
         return _housing_units(schema)
     what = f"{level} population" if strategy.count == "persons" else f"units counted per {level}"
@@ -126,15 +127,14 @@ def _quarters(schema: Schema, column: str) -> list[MarginalTable]:
 
 def _where(strategy: Strategy) -> dict[str, list[str]]:
     """Return the universe as plain lists, which is all that an invariant can say."""
-    told = {}
-    for column, values in strategy.where.items():
-        if not isinstance(values, list):
+    for entry, values in strategy.where.items():
+        if entry in COMBINERS or not isinstance(values, list):
             raise BadInput(
-                f"strategy {strategy.name}: `where` must list the values of '{column}', so that "
-                f"the exact statistics can be stated."
+                f"strategy {strategy.name}: `where` must list the values of each column, so that "
+                f"the exact statistics can be stated; '{entry}' does not. Write a list of codes, "
+                f"or add a computed column to the schema."
             )
-        told[column] = [str(value) for value in values]
-    return told
+    return {column: [str(value) for value in values] for column, values in strategy.where.items()}
 
 
 def _column(strategy: Strategy, factor: str, query: str) -> str:
