@@ -14,7 +14,7 @@ from discreet.census.census import (
     write_header,
 )
 from discreet.census.condition import COMBINERS, Condition, columns_of, to_expression
-from discreet.census.consistency import kind_of, made_from
+from discreet.census.consistency import kind_of
 from discreet.census.declarations import (
     Cases,
     Computed,
@@ -30,6 +30,7 @@ from discreet.census.findings import Finding, Findings, InvalidCensus, Waiver, r
 from discreet.census.ingest import IngestReport, ingest, read_census
 from discreet.census.keys import key_columns, with_person_key
 from discreet.census.layout import Layout, load_layout
+from discreet.census.provenance import chain_text, made_from, refuse_confidential, sources
 from discreet.census.records import person_columns, unit_columns, unit_records
 from discreet.census.schema import Schema, load_schema, read_schema
 from discreet.census.structure import check_structure
@@ -61,6 +62,7 @@ __all__ = [
     "as_data",
     "categories",
     "cells_per_area",
+    "chain_text",
     "check_structure",
     "columns_of",
     "ingest",
@@ -74,6 +76,8 @@ __all__ = [
     "read_header",
     "read_schema",
     "read_waivers",
+    "refuse_confidential",
+    "sources",
     "to_expression",
     "unit_columns",
     "unit_records",

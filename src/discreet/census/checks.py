@@ -9,9 +9,9 @@ from typing import Literal
 import narwhals as nw
 
 from discreet.census import condition
-from discreet.census.consistency import needs
 from discreet.census.declarations import Level, MemberCount, MemberValue, TableName, Variable
 from discreet.census.findings import BUILT_IN
+from discreet.census.provenance import needs
 from discreet.census.schema import Schema
 
 #: Blanks and invisible characters where an id or a code begins or ends.

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 import narwhals as nw
 
 from discreet.census import condition
-from discreet.census.consistency import needs
 from discreet.census.declarations import (
     Cases,
     MemberCount,
@@ -16,6 +15,7 @@ from discreet.census.declarations import (
     TableName,
     Variable,
 )
+from discreet.census.provenance import needs
 from discreet.census.schema import Schema
 from discreet.config import suggest
 from discreet.engine import Frame

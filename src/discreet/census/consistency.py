@@ -14,6 +14,8 @@ from discreet.census.declarations import (
     Recode,
     TableName,
 )
+from discreet.census.provenance import made_from as made_from  # for those who import it from here
+from discreet.census.provenance import needs
 from discreet.config import suggest
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def problems(schema: Schema) -> Iterator[str]:
                 yield f"{place}.{name}: the name is taken by the model"
         for name in set(schema.variables(place)) & set(schema.computed(place)):
             yield f"{place}.{name}: both a variable and computed"
+    yield from _misplaced(schema)
     kind = schema.units.get("kind")
     if kind is None or kind.codes is None or not kind.required:
         yield "units.kind: must be a required variable with codes"
@@ -56,6 +59,20 @@ def problems(schema: Schema) -> Iterator[str]:
         for column in table.by:
             if schema.home(column, table.count) is None:
                 yield _unknown(schema, table.count, f"tables.{table.name}", column)
+
+
+def _misplaced(schema: Schema) -> Iterator[str]:
+    """Yield what a variable may not say in its table."""
+    for place in ("units", "persons"):
+        for name, variable in schema.variables(place).items():
+            if variable.confidential:
+                yield (
+                    f"{place}.{name}.confidential: only geography is marked so; variables of "
+                    f"{place} are all confidential, and protected by the mechanism"
+                )
+    for name, variable in schema.geography.items():
+        if variable.derive is not None:
+            yield f"geography.{name}.derive: only units and persons have computed columns"
 
 
 def _unknown(schema: Schema, table: TableName, where: str, column: str) -> str:
@@ -196,45 +213,3 @@ def _circles(schema: Schema, place: TableName) -> Iterator[str]:
                 if name not in seen and name in schema.computed(place):
                     seen.add(name)
                     todo.append(name)
-
-
-def needs(schema: Schema, place: TableName, name: str) -> frozenset[str]:
-    """Return the columns (seen from `place`) a computed column is made from.
-
-    Member counts and values are made from persons, not from columns of the unit.
-    """
-    computed = schema.computed(place).get(name)
-    if isinstance(computed, Recode):
-        return frozenset({computed.of})
-    if isinstance(computed, Cases):
-        taken = {case.take for case in computed.cases if case.take is not None}
-        return frozenset(taken).union(*(condition.columns_of(c.when) for c in computed.cases))
-    return frozenset()
-
-
-def made_from(
-    schema: Schema, column: str, place: TableName = "persons"
-) -> frozenset[tuple[TableName, str]]:
-    """Return every (table, column) that a column seen from `place` is made from.
-
-    Itself included, however indirectly: also through members of a unit.
-    """
-    found: set[tuple[TableName, str]] = set()
-    todo: list[tuple[TableName, str]] = [(place, column)]
-    while todo:
-        seen_from, name = todo.pop()
-        home = schema.home(name, seen_from)
-        if home is None or (home, name) in found:
-            continue
-        found.add((home, name))
-        variable = schema.variables(home).get(name)
-        if variable is not None and variable.derive is not None:
-            todo.append((home, variable.derive))
-        todo += [(home, need) for need in needs(schema, home, name)]
-        computed = schema.computed(home).get(name)
-        if isinstance(computed, MemberCount):
-            todo += [("persons", need) for need in condition.columns_of(computed.members)]
-        elif isinstance(computed, MemberValue):
-            looked_at = {computed.take, *condition.columns_of(computed.member)}
-            todo += [("persons", need) for need in looked_at]
-    return frozenset(found)

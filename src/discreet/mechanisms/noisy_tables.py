@@ -27,6 +27,7 @@ from discreet.census import (
     cells_per_area,
     columns_of,
     made_from,
+    refuse_confidential,
     write_header,
 )
 from discreet.config import Strict, suggest
@@ -226,15 +227,17 @@ class NoisyTables(Strict):
 
 
 def _check_own_record(schema: Schema, table: Table) -> None:
-    """Refuse a table of persons that looks at other persons, however indirectly.
+    """Refuse a table that depends on other records than the one counted, however indirectly.
 
     A person's household size or type changes when somebody else moves in, so one person
     could change many counts and the sensitivity would not be one. Columns of units are
     fine for tables of units: there the whole household is one record.
     """
+    columns = list(dict.fromkeys([*table.by, *sorted(columns_of(table.where))]))
+    refuse_confidential(schema, table.count, columns, f"table {table.name}")
     if table.count == "units":
         return
-    for column in {*table.by, *columns_of(table.where)}:
+    for column in columns:
         if any(table == "units" for table, _ in made_from(schema, column)):
             raise ValueError(
                 f"table {table.name} counts persons by '{column}', which depends on the unit: "

@@ -17,7 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import PrivateAttr, model_validator
 
-from discreet.census import Census, Schema
+from discreet.census import (
+    Census,
+    Schema,
+    TableName,
+    chain_text,
+    refuse_confidential,
+    sources,
+)
 from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.files import write_yaml
@@ -81,14 +88,19 @@ class PHSafe(Parameters):
     @model_validator(mode="after")
     def _possible(self) -> PHSafe:
         schema = self.census_schema
-        own = {"units": sdhc.UNIT_COLUMNS, "persons": sdhc.PERSON_COLUMNS}
-        wanted = [("units", "state"), *((of, name) for of, names in own.items() for name in names)]
-        lost = [name for of, name in wanted if schema.home(name, of) is None]  # type: ignore[arg-type]
+        own: dict[TableName, list[str]] = {
+            "units": ["state", *sdhc.UNIT_COLUMNS],
+            "persons": [*sdhc.PERSON_COLUMNS],
+        }
+        lost = [n for of, names in own.items() for n in names if schema.home(n, of) is None]
         if lost:
             raise ValueError(
                 f"the tables need the column '{lost[0]}', and schema {schema.name} has none; "
                 f"use a census of the profile us-decennial"
             )
+        for of, names in own.items():
+            refuse_confidential(schema, of, names, self.name)
+        _check_own_columns(schema, own["persons"])
         _ = self.settings
         return self
 
@@ -186,6 +198,17 @@ class PHSafe(Parameters):
         variances = {(part.table, part.level): _variance(part) for part in self.account.parts}
         write_release(folder / "tables", out, engine, self.settings, variances)
         write_yaml(out / "accounting.yaml", account_of(self.settings))
+
+
+def _check_own_columns(schema: Schema, columns: list[str]) -> None:
+    """Refuse columns of persons that depend on others: who is truncated would, too."""
+    for column in columns:
+        for source, chain in sources(schema, column, "persons").items():
+            if source[0] != "persons":
+                raise BadInput(
+                    f"phsafe: '{column}' of persons depends on more than the person "
+                    f"({chain_text(chain)}). Make it a variable of persons that is not derived."
+                )
 
 
 def _load(account: Account) -> None:

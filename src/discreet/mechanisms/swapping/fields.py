@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.census import Schema
+from discreet.census import Schema, refuse_confidential
 from discreet.config import suggest
 
 
@@ -13,10 +13,11 @@ def check_level(field: str, level: str, allowed: list[str]) -> None:
 
 
 def check_columns(field: str, columns: tuple[str, ...], schema: Schema) -> None:
-    """Refuse columns that units do not have, or that are named twice."""
+    """Refuse columns that units do not have, that are no units' own, or are named twice."""
     for column in columns:
         if schema.home(column, "units") != "units":
             known = {*schema.units, *schema.computed_units}
             raise ValueError(f"{field}: units have no column '{column}'.{suggest(column, known)}")
+    refuse_confidential(schema, "units", columns, field)
     if len(set(columns)) != len(columns):
         raise ValueError(f"{field} names a column twice")

@@ -24,7 +24,7 @@ import narwhals as nw
 import numpy as np
 from pydantic import Field, model_validator
 
-from discreet.census import Census
+from discreet.census import Census, TableName, refuse_confidential
 from discreet.config import suggest
 from discreet.engine import Engine, Frame
 from discreet.files import read_yaml, write_yaml
@@ -120,6 +120,10 @@ class PublicDocs2010(ListedSwapping):
                     f"imputed: neither units nor persons have a column '{column}'."
                     f"{suggest(column, known)}"
                 )
+        tables: tuple[TableName, ...] = ("units", "persons")
+        for table in tables:
+            own = [column for column in self.imputed or () if column in schema.variables(table)]
+            refuse_confidential(schema, table, own, "imputed")
         return self
 
     def method(self) -> str:

@@ -22,6 +22,7 @@ from discreet.census import (
     categories,
     columns_of,
     made_from,
+    refuse_confidential,
 )
 from discreet.config import parse, suggest
 from discreet.errors import BadInput
@@ -163,6 +164,7 @@ def check_own_record(strategy: Strategy, schema: Schema, column: str) -> None:
             f"'{column}' belongs to the geography, which is public. Use columns of "
             f"{strategy.count}, and levels for places."
         )
+    refuse_confidential(schema, strategy.count, [column], f"strategy {strategy.name}")
     if strategy.count == "units":
         return
     for place, name in made_from(schema, column):
