@@ -3,7 +3,14 @@
 This room knows nothing of mechanisms, budgets or noise.
 """
 
-from discreet.census.categories import categories, cells_per_area
+from discreet.census.categories import (
+    MISSING,
+    categories,
+    cells_per_area,
+    listed_in,
+    may_be_missing,
+    table_categories,
+)
 from discreet.census.census import (
     SIMULATED,
     Census,
@@ -30,6 +37,7 @@ from discreet.census.findings import Finding, Findings, InvalidCensus, Waiver, r
 from discreet.census.ingest import IngestReport, ingest, read_census
 from discreet.census.keys import key_columns, with_person_key
 from discreet.census.layout import Layout, load_layout
+from discreet.census.placing import check_placed
 from discreet.census.provenance import chain_text, made_from, refuse_confidential, sources
 from discreet.census.records import person_columns, unit_columns, unit_records
 from discreet.census.schema import Schema, load_schema, read_schema
@@ -38,6 +46,7 @@ from discreet.census.validate import validate
 
 __all__ = [
     "COMBINERS",
+    "MISSING",
     "SIMULATED",
     "Cases",
     "Census",
@@ -63,14 +72,17 @@ __all__ = [
     "categories",
     "cells_per_area",
     "chain_text",
+    "check_placed",
     "check_structure",
     "columns_of",
     "ingest",
     "key_columns",
     "kind_of",
+    "listed_in",
     "load_layout",
     "load_schema",
     "made_from",
+    "may_be_missing",
     "person_columns",
     "read_census",
     "read_header",
@@ -78,6 +90,7 @@ __all__ = [
     "read_waivers",
     "refuse_confidential",
     "sources",
+    "table_categories",
     "to_expression",
     "unit_columns",
     "unit_records",

@@ -142,8 +142,8 @@ class Recode(Strict):
     """Map the values of one column to groups: bins of numbers, groups of codes, or roots."""
 
     of: Name
-    bins: dict[str, tuple[int, int | None]] | None = None
-    groups: dict[str, list[str]] | None = None
+    bins: dict[str, tuple[int, int | None]] | None = Field(default=None, min_length=1)
+    groups: dict[str, list[str]] | None = Field(default=None, min_length=1)
     otherwise: str | None = None
     roll_up: bool = False
 

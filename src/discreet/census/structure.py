@@ -21,6 +21,7 @@ def check_structure(census: Census) -> None:
     block = census.schema.block
     _columns(census)
     _once(census, census.geography, block, "geography", block)
+    _enclosed(census)
     if census.units is not None:
         _once(census, census.units, "unit_id", "units", "unit_id")
         _known(census, census.kinds_by_block, census.geography, block, "units")
@@ -81,6 +82,19 @@ def _once(census: Census, frame: Frame, key: str, table: str, column: str) -> No
             f"{table}: {rows} rows repeat a {column} or lack one. "
             f"Run `discreet validate` and mend the census."
         )
+
+
+def _enclosed(census: Census) -> None:
+    """Refuse blocks without an area of the spine: their records would be counted nowhere."""
+    levels = census.schema.levels
+    absent = {level: nw.col(level).is_null().cast(nw.Int64).sum() for level in levels}
+    counts = census.engine.rows(census.geography.select(**absent))[0]
+    for level, rows in zip(levels, counts, strict=True):
+        if rows:
+            raise BadInput(
+                f"geography.{level}: {rows} rows have no value, but every {census.schema.block} is "
+                f"in an area of each level. Run `discreet validate` and fix the census."
+            )
 
 
 def _each(frame: Frame, key: str) -> Frame:

@@ -1,9 +1,10 @@
 """Tables of counts with exact integer noise: hypercubes of any schema.
 
 Every cell of every table gets independent noise, empty cells too; which cells exist
-follows from the schema and the geography, which are public. A record lies in at most
-one cell of a table at a level, so adding or removing it changes one count by one, and
-changing it lowers one count by one and raises another.
+follows from the schema and the geography, which are public. Every record of the table's
+universe is in one cell of an area, a missing value in a category of its own, so adding or
+removing a record changes one count by one, and changing it lowers one count by one and
+raises another.
 """
 
 from __future__ import annotations
@@ -20,14 +21,18 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from discreet.census import (
+    MISSING,
     Census,
     Schema,
     Table,
     categories,
     cells_per_area,
+    check_placed,
     columns_of,
     made_from,
+    may_be_missing,
     refuse_confidential,
+    table_categories,
     write_header,
 )
 from discreet.config import Strict, suggest
@@ -152,11 +157,15 @@ class NoisyTables(Strict):
         return kind(self.parameter(query))
 
     def check(self, census: Census) -> None:
-        """Refuse a census that lacks a column or level of a query."""
+        """Refuse a census without a column or level of a query, or with records in no cell."""
         for query in self.queries:
             if query.level not in census.geography.collect_schema().names():
                 raise BadInput(f"this census has no areas of level '{query.level}'.")
             tabulate(census, query.table, query.level)
+        for name in dict.fromkeys(query.table for query in self.queries):
+            table = census.schema.table(name)
+            values = {column: _values(census.schema, table, column) for column in table.by}
+            check_placed(census, table.count, values, table.where, f"table {name}")
 
     def facts(self, census: Census) -> dict[str, int]:
         """Return nothing: the budget does not depend on the data."""
@@ -245,18 +254,26 @@ def _check_own_record(schema: Schema, table: Table) -> None:
             )
 
 
+def _values(schema: Schema, table: Table, column: str) -> list[str | None]:
+    """Return the values of a column that have a category; None stands for a missing one."""
+    values = categories(schema, table.count, column)
+    absent = may_be_missing(schema, table.count, column, table.where)
+    return [*values, None] if absent else [*values]
+
+
 def _grid(census: Census, table: Table, level: str) -> Frame:
     """Return every cell of a table: `area, <by>, cell, count`, cells numbered from 1."""
     engine = census.engine
     areas = census.geography.select(nw.col(level).alias("area"))
     grid = engine.distinct(areas.filter(~nw.col("area").is_null()))
     for column in table.by:
-        values = categories(census.schema, table.count, column)
+        values = table_categories(census.schema, table, column)
         listed = {column: np.array(values, dtype=object), f"_{column}": np.arange(len(values))}
         grid = grid.join(engine.from_numpy(listed), how="cross")
     order = ["area", *(f"_{column}" for column in table.by)]
     grid = engine.number_rows(grid, order, "cell").select("area", *table.by, "cell")
     counts = tabulate(census, table, level)
-    counts = counts.with_columns(*(nw.col(column).cast(nw.String) for column in table.by))
+    named = (nw.col(column).cast(nw.String).fill_null(MISSING) for column in table.by)
+    counts = counts.with_columns(*named)
     joined = grid.join(counts, on=["area", *table.by], how="left")
     return engine.materialise(joined.with_columns(nw.col("count").fill_null(0).cast(nw.Int64)))

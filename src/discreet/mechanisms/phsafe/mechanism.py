@@ -98,6 +98,12 @@ class PHSafe(Parameters):
                 f"the tables need the column '{lost[0]}', and schema {schema.name} has none; "
                 f"use a census of the profile us-decennial"
             )
+        kinds = schema.kinds
+        if (kinds.occupied, kinds.vacant) != (["occupied"], ["vacant"]):
+            raise ValueError(
+                f"the tables count units of the kinds 'occupied' and 'vacant', and schema "
+                f"{schema.name} has other kinds of housing units; use the profile us-decennial"
+            )
         for of, names in own.items():
             refuse_confidential(schema, of, names, self.name)
         _check_own_columns(schema, own["persons"])

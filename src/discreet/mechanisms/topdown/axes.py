@@ -6,22 +6,19 @@ would break the promise, so both are refused here.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 from discreet.census import (
-    Cases,
     MemberCount,
     MemberValue,
-    Recode,
     Schema,
     Table,
-    TableName,
     categories,
     columns_of,
+    listed_in,
     made_from,
+    may_be_missing,
     refuse_confidential,
 )
 from discreet.config import parse, suggest
@@ -54,12 +51,14 @@ def scale_of(strategy: Strategy, schema: Schema, axis: Axis) -> Scale:
             hint = suggest(value, values)
             raise BadInput(f"axis {axis.name}: {axis.column} has no '{value}'.{hint}")
     listed = {value for group in groups.values() for value in group}
-    if not _allowed(strategy, axis.column, values) <= listed:
+    allowed = listed_in(strategy.where, axis.column)
+    if not (set(values) if allowed is None else allowed) <= listed:
         raise BadInput(
             f"axis {axis.name}: the groups leave out values of {axis.column}. Add a group for "
             f"them, or leave these records out with `where`."
         )
-    if axis.missing is None and _may_be_missing(strategy, schema, axis.column):
+    absent = may_be_missing(schema, strategy.count, axis.column, strategy.where)
+    if axis.missing is None and absent:
         raise BadInput(
             f"axis {axis.name}: {axis.column} may be missing. Name a category for records "
             f"without a value (`missing:`)."
@@ -72,63 +71,6 @@ def scale_of(strategy: Strategy, schema: Schema, axis: Axis) -> Scale:
     for place, group in enumerate(groups.values(), start=len(first)):
         place_of |= dict.fromkeys(group, place)
     return Scale(axis.name, axis.column, names, place_of)
-
-
-def _allowed(strategy: Strategy, column: str, values: list[str]) -> set[str]:
-    """Return the values that `where` leaves, as far as it lists them."""
-    listed = strategy.where.get(column)
-    if isinstance(listed, str | int):
-        return {str(listed)}
-    return {str(value) for value in listed} if isinstance(listed, list) else set(values)
-
-
-def _may_be_missing(strategy: Strategy, schema: Schema, column: str) -> bool:
-    """Return whether records that `where` leaves may have no value, by the schema."""
-    limits = strategy.where.get(column)
-    if limits is not None:  # a missing value never satisfies a list or a range
-        return isinstance(limits, Mapping) and bool(limits.get("missing", False))
-    home = schema.home(column, strategy.count) or "geography"
-    variable = schema.variables(home).get(column)
-    if variable is not None:
-        if variable.only is None:
-            return variable.missing
-        return not all(
-            isinstance(codes, list) and _allowed(strategy, name, [""]) <= set(codes)
-            for name, codes in variable.only.items()
-        )
-    computed = schema.computed(home).get(column)
-    if isinstance(computed, Recode):
-        lost = _leaves_out(schema, home, computed)
-        return lost or _may_be_missing(strategy, schema, computed.of)
-    if isinstance(computed, Cases):
-        return computed.otherwise is None
-    return not isinstance(computed, MemberCount)
-
-
-def _leaves_out(schema: Schema, home: TableName, recode: Recode) -> bool:
-    """Return whether a recode has values without a group."""
-    if recode.otherwise is not None or recode.roll_up:
-        return False
-    if recode.groups is not None:
-        listed = {code for group in recode.groups.values() for code in group}
-        return not set(categories(schema, home, recode.of)) <= listed
-    bins = sorted((recode.bins or {}).values(), key=lambda limits: limits[0])
-    least, most = _range(schema, home, recode.of)
-    gaps = any(high is None or high + 1 < low for (_, high), (low, _) in pairwise(bins))
-    last = math.inf if bins[-1][1] is None else bins[-1][1]
-    return gaps or bins[0][0] > least or last < most
-
-
-def _range(schema: Schema, home: TableName, column: str) -> tuple[float, float]:
-    """Return the least and the largest value of a column of whole numbers, as far as known."""
-    place = schema.home(column, home) or home
-    if isinstance(schema.computed(place).get(column), MemberCount):
-        return 0, math.inf
-    variable = schema.variables(place).get(column)
-    if variable is None or variable.number != "integer":
-        return -math.inf, math.inf
-    least = -math.inf if variable.min is None else variable.min
-    return least, math.inf if variable.max is None else variable.max
 
 
 def check_where(strategy: Strategy, schema: Schema) -> None:

@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.census import Census
+from discreet.census import Census, chain_text, check_placed, sources
 from discreet.engine import Frame
 from discreet.errors import BadInput
 from discreet.mechanisms.topdown.axes import Scale
@@ -35,15 +35,56 @@ def block_counts(census: Census, histogram: Histogram, spine: Spine) -> Counts:
     rows = census.engine.project(rows, {"_block": f'"{block}"', "_cell": cell})
     rows = rows.group_by("_block", "_cell").agg(_count=nw.len())
     rows = rows.join(_nodes(spine, "_block"), on="_block", how="left")
-    rows = rows.select(nw.col("_node").fill_null(-1), "_cell", "_count")
+    rows = rows.select(nw.col("_node").fill_null(-1), nw.col("_cell").fill_null(-1), "_count")
     arrays = census.engine.to_numpy(rows.sort("_node", "_cell"))
     if arrays["_node"].size and arrays["_node"][0] < 0:
         raise BadInput("topdown: records lie in blocks that the geography or the units lack.")
+    if np.any(arrays["_cell"] < 0):
+        _name_the_axis(census, histogram)
     return Counts(
         arrays["_node"].astype(np.int32),
         arrays["_cell"].astype(np.int32),
         arrays["_count"].astype(np.int64),
     )
+
+
+def _name_the_axis(census: Census, histogram: Histogram) -> None:
+    """Refuse a census some of whose records are in no cell, and name the column at fault."""
+    strategy = histogram.strategy
+    values = {scale.column: scale.place_of for scale in histogram.axes}
+    check_placed(census, strategy.count, values, strategy.where, f"strategy {strategy.name}")
+    raise AssertionError("a record in no cell has a value that no axis lists")
+
+
+def check_types(census: Census, histogram: Histogram) -> None:
+    """Refuse units whose type of quarters does not fit their kind.
+
+    Units of each type are exact, and declared as the collective units by type. A type of
+    another unit would be published and not declared; quarters without one would be in no
+    category of the release.
+    """
+    quarters = histogram.strategy.quarters
+    if quarters is None or histogram.scale(quarters.axis).column == "kind":
+        return
+    column, collective = histogram.scale(quarters.axis).column, census.schema.kinds.collective
+    by_kind = census.frame("units", ["kind", column]).group_by("kind")
+    counted = by_kind.agg(_units=nw.len(), _typed=nw.col(column).count())
+    found = census.engine.rows(counted.select("kind", "_units", "_typed"))
+    others = sum(typed for kind, _, typed in found if kind not in collective)
+    untyped = sum(units - typed for kind, units, typed in found if kind in collective)
+    chain = chain_text(list(sources(census.schema, column, "units").values())[-1])
+    if others:
+        raise BadInput(
+            f"{chain}: {others} units that are not collective have a value, but by the schema "
+            f"(`only`) it is for collective units, whose number by type is published exactly. "
+            f"Run `discreet validate` and fix the census."
+        )
+    if untyped:
+        raise BadInput(
+            f"{chain}: {untyped} collective units have no value, or one that the schema does not "
+            f"list; their number by type is published exactly. Run `discreet validate` and fix "
+            f"the census."
+        )
 
 
 def place_in(scale: Scale) -> str:

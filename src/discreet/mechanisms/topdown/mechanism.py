@@ -25,6 +25,7 @@ from discreet.errors import BadInput
 from discreet.files import read_yaml
 from discreet.mechanisms.microdata import write_places
 from discreet.mechanisms.stages import Stages
+from discreet.mechanisms.topdown.counts import check_types
 from discreet.mechanisms.topdown.design import Design
 from discreet.mechanisms.topdown.drawing import Drawing, Exact, look
 from discreet.mechanisms.topdown.held import check_solvers
@@ -152,6 +153,7 @@ class TopDown(Strict):
             census.frame(histogram.strategy.count, [census.schema.block, *columns])
             if census.units is None and (run == "units" or histogram.strategy.quarters):
                 raise BadInput(f"topdown, {run}: this census has no units.")
+            check_types(census, histogram)
         self._look(census)
 
     def _look(self, census: Census) -> dict[str, tuple[Design, Exact]]:

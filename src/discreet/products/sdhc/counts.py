@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -148,7 +149,27 @@ def check_cells(tally: Tally, tables: Sequence[str]) -> None:
     for name in tables:
         shell = SHELLS[name]
         entries = tally.persons if shell.counts == "persons" else tally.units
+        _check_filters(shell, entries)
         _check_table(shell, _passing(shell, entries))
+
+
+def _check_filters(shell: Shell, entries: Entries) -> None:
+    """Refuse records of which a filter cannot tell whether they belong to a table."""
+    for column in (*shell.persons, *shell.units):
+        persons, units = (
+            {name: allowed for name, allowed in where.items() if name != column}
+            for where in (shell.persons, shell.units)
+        )
+        others = replace(shell, persons=persons, units=units)
+        passing = _passing(others, entries)
+        of_person = column in shell.persons
+        kinds, of = (PERSON_KINDS, passing.person) if of_person else (UNIT_KINDS, passing.unit)
+        lost = passing.where(kinds.class_of(of, column) == 0)
+        if lost.count.size:
+            raise BadInput(
+                f"table {shell.name}: {lost.count.sum()} {shell.counts} may belong to it or not, "
+                f"because {column} is missing or not legal. {MEND}"
+            )
 
 
 def _check_table(shell: Shell, entries: Entries) -> None:
