@@ -215,20 +215,24 @@ def opened(path, limits: dict[str, str]) -> Register:
                 approvals_required=0,
             )
         )
-        register.add_version(name, "v1", "original", hashed("v1"))
+        register.add_version(name, "v1", "original", hashed(name))
     return register
+
+
+def asked(specification, name: str, collection: str):
+    return request(specification, name, collection=collection, fingerprint=hashed(collection))
 
 
 def test_us_and_puerto_rico_have_room_in_two_collections_and_not_in_one(tmp_path):
     us, island = promised("us-2020"), promised("pr-2020")
     limits = {"sdhc-us": "2.514562", "sdhc-pr": "2.453298"}
     with opened(tmp_path / "two.sqlite", limits) as register:
-        register.reserve(request(us, "us", collection="sdhc-us"))
-        register.reserve(request(island, "pr", collection="sdhc-pr"))
+        register.reserve(asked(us, "us", "sdhc-us"))
+        register.reserve(asked(island, "pr", "sdhc-pr"))
     with opened(tmp_path / "one.sqlite", {"sdhc-us": "2.514562"}) as register:
-        register.reserve(request(us, "us", collection="sdhc-us"))
+        register.reserve(asked(us, "us", "sdhc-us"))
         with pytest.raises(Refused, match=r"budget|limit"):
-            register.reserve(request(island, "pr", collection="sdhc-us"))
+            register.reserve(asked(island, "pr", "sdhc-us"))
 
 
 def test_the_collection_of_the_guide_has_room_for_its_run(root, tmp_path):
