@@ -1,12 +1,15 @@
 """Only variables of the schema are taken from files: nothing stands in for a computed column."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import narwhals as nw
 import pytest
 
-from discreet.census import Census, validate
+from discreet.census import Census, load_layout, read_census, validate
+from discreet.census.examine import Loaded
+from discreet.census.sources import Sources
 from discreet.engine import Engine
 from discreet.errors import UnreadableFile
 from discreet.register import Register
@@ -88,3 +91,39 @@ def test_parts_of_a_stored_table_that_differ_are_refused(tmp_path: Path, engine:
     engine.write_parquet(halves, census / "persons" / "b.parquet")
     with pytest.raises(UnreadableFile, match=r"persons/b\.parquet: has other columns or types"):
         Census.open(census, engine)
+
+
+#: Columns that a file of units may bring: of the looked-up file, and marks that are computed.
+POSING = {
+    "geography.TABBLK": ["1000", "1000", "1000", "1003"],
+    "geography.RTYPE": ["4", "4", "4", "4"],
+    "_in_persons_MAFID": ["0", "1", "0", "1"],
+    "_key": ["1", "1", "1", "1"],
+    "_known": ["1", "1", "1", "1"],
+}
+
+
+@pytest.mark.parametrize("column", POSING)
+def test_a_file_cannot_replace_what_is_looked_up_elsewhere(
+    column: str, copied: Callable[[str], Path], engine: Engine
+) -> None:
+    folder = copied("phsafe")
+    before = read_census(folder, layout="phsafe", engine=engine, key="k")
+    header, *rows = (folder / "units.csv").read_text().splitlines()
+    lines = [f"{row},{value}" for row, value in zip(rows, POSING[column], strict=True)]
+    (folder / "units.csv").write_text("\n".join([f"{header},{column}", *lines]) + "\n")
+    after = read_census(folder, layout="phsafe", engine=engine, key="k")
+    for table in ("geography", "units", "persons"):
+        one, other = (sorted(map(str, engine.rows(c.table(table)))) for c in (before, after))
+        assert one == other
+    assert after.findings is not None
+    assert [item.rule for item in after.findings.items] == ["unknown-column"]
+
+
+def test_a_table_in_memory_stands_for_a_file(copied: Callable[[str], Path], engine: Engine) -> None:
+    folder, layout = copied("phsafe"), load_layout("phsafe")
+    sources = Sources(engine, folder, layout)
+    rows = Loaded(sources.open("persons").frame.filter(nw.col("QAGE") == "8"), "persons")
+    given = Sources(engine, folder, layout)
+    given.give("persons", rows)
+    assert given.open("persons") is rows

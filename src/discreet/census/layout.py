@@ -87,10 +87,14 @@ class Making(Strict):
         return self
 
     @property
+    def parts(self) -> list[Part]:
+        """Return the parts of all ways to make the column."""
+        return self.from_ if self.instead is None else [*self.from_, *self.instead.parts]
+
+    @property
     def tables(self) -> set[str]:
         """Return the tables in whose files values are looked for."""
-        own: set[str] = {part.found_in for part in self.from_ if part.found_in is not None}
-        return own if self.instead is None else own | self.instead.tables
+        return {part.found_in for part in self.parts if part.found_in is not None}
 
     def for_file(self, columns: Container[str]) -> Making:
         """Return how a file with these columns makes the column."""

@@ -61,23 +61,17 @@ class Mapped:
 
 
 class Mapper:
-    """Make one table; `paired` if rows are known to pair up with those that they look up."""
+    """Make one table of the columns of its file and of the one it looks up."""
 
     def __init__(
-        self,
-        engine: Engine,
-        sources: Sources,
-        layout: Layout,
-        schema: Schema,
-        place: TableName,
-        paired: bool = False,
+        self, engine: Engine, sources: Sources, layout: Layout, schema: Schema, place: TableName
     ) -> None:
         self.engine, self.sources, self.schema, self.place = engine, sources, schema, place
-        self.layout, self.plan, self.paired = layout, layout.tables[place], paired
+        self.layout, self.plan = layout, layout.tables[place]
         self.given: dict[str, Making] = {}
         self.raw = sources.open(place)
-        self.frame = self.raw.frame
-        self.types: dict[str, DType] = dict(self.raw.columns)
+        self.types: dict[str, DType] = self._own_columns()
+        self.frame = self.raw.frame.select(*self.types)
         self.findings: list[Finding] = []
         self.raw_checks: list[RawCheck] = []
         self.computed: dict[str, nw.Expr] = {}
@@ -110,6 +104,21 @@ class Mapper:
         return Mapped(Loaded(frame, self.raw.file), self.findings, self.raw_checks)
 
     # -- which columns, and from where ---------------------------------------------------
+
+    def _own_columns(self) -> dict[str, DType]:
+        """Return the columns of the file, without those that would pass for another's.
+
+        Columns of a looked-up file are called `TABLE.NAME` here, and what is computed begins
+        with an underscore. Columns of such names are left out unless the layout reads them.
+        """
+        looked_up = () if self.plan.lookup is None else (f"{self.plan.lookup.table}.",)
+        read = {part.column for m in self.plan.columns.values() for part in m.parts}
+        return {
+            name: dtype
+            for name, dtype in self.raw.columns.items()
+            if name in (ROW, FILE)
+            or not (name.startswith(looked_up) or (name.startswith("_") and name not in read))
+        }
 
     def _makings(self) -> Iterator[tuple[str, Making]]:
         """Yield how each column is made: as the layout says, else from its namesake."""
@@ -178,7 +187,7 @@ class Mapper:
         self.frame = self.frame.with_columns(_key=as_text(on, self.types[on]))
         own = self.frame.select("_key")
         once = keyed.select("_key", ROW, *(nw.col(c).alias(new) for c, new in names.items()))
-        if not (self.paired or self._pairs_up(other, keyed, own)):
+        if not self._pairs_up(other, keyed, own):
             once = once.unique(subset=["_key"], keep="first", order_by=[ROW])
             repeated = nw.col("_key").count().over("_key") != 1
             lost = repeated | nw.col("_known").is_null()
