@@ -58,6 +58,31 @@ def test_another_draw_or_specification_is_refused(path, charged):
         assert "another specification" in refusal(path, charged, hashed("draw"), other)
 
 
+def test_a_release_is_published_once_with_one_digest(path, charged):
+    statement = (charged, hashed("draw"), rho2("1/2"), hashed("release"))
+    with Register.open(path) as register:
+        made = register.reservation("census-2030", "r1")
+        with pytest.raises(Refused, match="not published"):
+            register.check_published(*statement)
+        register.publish(made, hashed("release"))
+        before = len(register.entries())
+        assert register.publish(made, hashed("release")).digest == hashed("release")
+        assert len(register.entries()) == before
+        with pytest.raises(Refused, match="second publication"):
+            register.publish(made, hashed("other files"))
+        assert register.check_published(*statement).digest == hashed("release")
+        with pytest.raises(Refused, match="was altered"):
+            register.check_published(*statement[:3], hashed("other files"))
+        assert register.verify() == []
+
+
+def test_only_a_committed_draw_is_published(path):
+    with opened(path) as register:
+        made = register.reserve(request(rho2("1/2")))
+        with pytest.raises(Refused, match="not committed"):
+            register.publish(made, hashed("release"))
+
+
 def test_a_reservation_is_no_charge_of_a_release_until_it_is_committed(path):
     with opened(path) as register:
         made = register.reserve(request(rho2("1/2")))

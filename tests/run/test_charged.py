@@ -276,6 +276,80 @@ def test_the_command_says_whether_a_release_was_charged(configure, tmp_path):
     assert "run" not in told
 
 
+def forge_files(out: Path) -> None:
+    """Put confidential data into a release, with all its hashes in order."""
+    shutil.copy(out.parent / "census" / "units.parquet", out / "units.parquet")
+    restate(
+        out, files={**stated(out)["files"], "units.parquet": sha256_file(out / "units.parquet")}
+    )
+
+
+def forge_parameters(out: Path) -> None:
+    restate(out, parameters={**stated(out)["parameters"], "budget": "1/20"})
+
+
+@pytest.mark.parametrize("forge", [forge_files, forge_parameters])
+def test_files_or_a_header_that_were_altered_are_not_taken_for_published(
+    configure, tmp_path, forge
+):
+    config = configure("noisy-tables", "release")
+    run(config)
+    forge(tmp_path / "out")
+    Release.open(tmp_path / "out")  # by itself it looks whole
+    code, out, complaint = check(tmp_path)
+    assert (code, out) == (2, "")
+    assert "was altered" in complaint
+    for again in (lambda: publish(config), lambda: run(config, resume=True)):
+        with pytest.raises(Refused, match="was altered"):
+            again()
+
+
+def test_the_digest_is_entered_before_the_release_appears_and_once(
+    configure, name, tmp_path, monkeypatch
+):
+    config = configure(name, "release")
+    crashed(config, monkeypatch, "discreet.register.Register.publish")
+    assert not (tmp_path / "out").exists()
+    assert charged_by(tmp_path).digest is None
+    with monkeypatch.context() as patched:
+        real = Register.publish
+
+        def die_after(self, *arguments):
+            real(self, *arguments)
+            raise Crash
+
+        patched.setattr(Register, "publish", die_after)
+        with pytest.raises(Crash):
+            publish(config)
+    assert not (tmp_path / "out").exists()
+    entered = charged_by(tmp_path).digest
+    release = run(config, resume=True)
+    assert release.header.digest == entered
+    run(config, resume=True)
+    assert committed(tmp_path).count("publication") == 1
+
+
+def test_a_release_put_there_before_the_draw_was_published_is_refused(
+    configure, tmp_path, monkeypatch
+):
+    """Whoever forges one before the digest is entered must not have it entered by resuming."""
+    config = configure("noisy-tables", "release")
+    crashed(config, monkeypatch, COMMITTED)
+    register = tmp_path / "register.sqlite"
+    keep(tmp_path)
+    publish(config)
+    forge_files(tmp_path / "out")
+    restore(tmp_path)
+    for again in (lambda: publish(config), lambda: run(config, resume=True)):
+        with pytest.raises(Refused, match="not published"):
+            again()
+    with pytest.raises(Refused, match="not published"):
+        check_release(tmp_path / "out", register)
+    shutil.rmtree(tmp_path / "out")
+    publish(config)
+    check_release(tmp_path / "out", register)
+
+
 FORGERIES = {
     "no such entry": lambda out: restate(out, charged={**stated(out)["charged"], "entry": ZERO}),
     "another draw": lambda out: restate(out, draw=ZERO),

@@ -165,7 +165,11 @@ def publish_draw(
             charged=record.charged if record.mode == "release" else None,
             files={str(p.relative_to(temporary)): sha256_file(p) for p in files_below(temporary)},
         )
-        write_yaml(temporary / HEADER, header.sealed().content())
+        header = header.sealed()
+        write_yaml(temporary / HEADER, header.content())
+        if reserved is not None and record.mode == "release":
+            # Before it appears: a release that is found without this entry is a forged one.
+            reserved.publish(header.charged, header.digest)
     return Release.open(out)
 
 

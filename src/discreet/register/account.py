@@ -66,8 +66,9 @@ def person(name: str) -> str:
 class Reservation:
     """A release that the account has room for; only while `reserved` may it be drawn.
 
-    `entry` is the hash of its entry, by which a release names it; `redraws` counts how often
-    a draw, or a part of one, was discarded and drawn again before the commit.
+    `entry` is the hash of its entry, by which a release names it; `digest` is that of the
+    release that was published; `redraws` counts how often a draw, or a part of one, was
+    discarded and drawn again before the commit.
     """
 
     sequence: int
@@ -77,6 +78,7 @@ class Reservation:
     void: str | None
     state: Literal["reserved", "committed", "cancelled"] = "reserved"
     draw_hash: str | None = None
+    digest: str | None = None
     redraws: int = 0
 
 

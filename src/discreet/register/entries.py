@@ -107,6 +107,15 @@ class Committed(Strict):
     draw_hash: Sha256
 
 
+class Published(Strict):
+    """The release of a committed draw, as its header's digest tells it from any other."""
+
+    kind: Literal["publication"] = "publication"
+    collection: Id
+    run_id: Id
+    digest: Sha256
+
+
 class Redrawn(Strict):
     """A draw, or the named part of one, that was discarded before its commit and drawn again."""
 
@@ -170,6 +179,7 @@ Event = Annotated[
     | Approved
     | Reserved
     | Committed
+    | Published
     | Redrawn
     | Cancelled
     | ExternalAdded
@@ -230,6 +240,8 @@ def _told(event: Event) -> str:
         case Committed():
             # No hash of the draw: whoever sees it could check a guess at the draw.
             return f"run {event.run_id}"
+        case Published():
+            return f"run {event.run_id}: release {event.digest[:12]}"
         case Redrawn():
             return f"run {event.run_id}: {event.part} was drawn again before it was committed"
         case Cancelled():

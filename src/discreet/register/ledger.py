@@ -20,6 +20,7 @@ from discreet.register.entries import (
     Entry,
     Event,
     ExternalAdded,
+    Published,
     Redrawn,
     RegisterCreated,
     ReleaseRequest,
@@ -92,6 +93,8 @@ class Ledger:
                 _check_void(event.void, self._weigh_request(event.request))
             case Committed() | Redrawn() | Cancelled():
                 self._admit_while_reserved(event)
+            case Published():
+                self._admit_publication(event)
             case ExternalAdded():
                 _check_void(event.void, _voided(self._weigh_external(event)))
             case TrialCounted() | DryRunCounted():
@@ -217,6 +220,22 @@ class Ledger:
                 f"run '{event.run_id}' was {known.state} before, and stays so. Start a new run.",
             )
 
+    def _admit_publication(self, event: Published) -> None:
+        known = self.run(event.run_id)
+        if known.request.collection != event.collection:
+            raise Refused("wrong collection", f"run '{event.run_id}' belongs to another one.")
+        if known.state != "committed":
+            raise Refused(
+                "not committed",
+                f"run '{event.run_id}' is {known.state}. Only a committed draw is published.",
+            )
+        if known.digest is not None:
+            raise Refused(
+                "second publication",
+                f"run '{event.run_id}' published other files before. A draw is published once, "
+                f"and again only byte for byte: with the same versions of all packages.",
+            )
+
     # --- what follows ---------------------------------------------------------------------
 
     def record(self, entry: Entry) -> None:
@@ -242,6 +261,9 @@ class Ledger:
                 self.runs[event.run_id] = ended
                 charges = self.account(event.collection).charges
                 charges[known.sequence] = replace(charges[known.sequence], state="committed")
+            case Published():
+                known = self.run(event.run_id)
+                self.runs[event.run_id] = replace(known, digest=event.digest)
             case Redrawn():
                 known = self.run(event.run_id)
                 self.runs[event.run_id] = replace(known, redraws=known.redraws + 1)

@@ -23,6 +23,7 @@ from discreet.register.entries import (
     Entry,
     Event,
     ExternalAdded,
+    Published,
     Redrawn,
     ReleaseRequest,
     TrialCounted,
@@ -251,6 +252,22 @@ class Register:
 
         return self._book.write(decide)[0].runs[run_id]
 
+    def publish(self, reservation: Reservation, digest: str) -> Reservation:
+        """Record the digest of the release that is published; twice with one digest is once.
+
+        This comes before the release appears: what is found without it was not published here.
+        """
+        run_id, collection = reservation.request.run_id, reservation.request.collection
+        event = _event(Published, collection=collection, run_id=run_id, digest=digest)
+
+        def decide(ledger: Ledger) -> Event | None:
+            if ledger.run(run_id).digest == event.digest:
+                return None
+            ledger.admit(event)
+            return event
+
+        return self._book.write(decide)[0].runs[run_id]
+
     def redraw(self, reservation: Reservation, part: str) -> Reservation:
         """Record that a draw, or a part of it, is about to be discarded and drawn again.
 
@@ -290,7 +307,8 @@ class Register:
         """Return the entry that a release names, or refuse it: then it was not charged here.
 
         The entry must be committed, and be about this collection and this release, with this
-        draw and this specification. `discreet.run.check_release` asks this about a folder.
+        draw and this specification. That the files are those that were published is not asked
+        here, but by `check_published`.
         """
         found = self._book.whole().entered(charged.entry)
         if found is None:
@@ -316,6 +334,29 @@ class Register:
                 "not charged",
                 f"entry {found.sequence} of the register {' and '.join(wrong)}. The release is "
                 f"not the one that was charged: do not use it.",
+            )
+        return found
+
+    def check_published(
+        self, charged: Charged, draw_hash: str, specification: Specification, digest: str
+    ) -> Reservation:
+        """Return the entry that a published release names, or refuse it.
+
+        It was charged (see `check`), and `digest`, which covers all its files, is the one that
+        was entered when it was published. `discreet.run.check_release` asks this of a folder.
+        """
+        found = self.check(charged, draw_hash, specification)
+        if found.digest is None:
+            raise Refused(
+                "not published",
+                f"entry {found.sequence} of the register is committed, but no release of it was "
+                f"published. Do not use these files: remove them, and publish the draw.",
+            )
+        if found.digest != digest:
+            raise Refused(
+                "not published",
+                f"entry {found.sequence} of the register was published with other files or "
+                f"another header. The release was altered: do not use it.",
             )
         return found
 

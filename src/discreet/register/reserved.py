@@ -49,3 +49,11 @@ class ReservedRun:
             raise Refused("not charged", "the draw names no entry of a register.")
         with Register.open(self.register) as register:
             return register.check(charged, draw_hash, specification)
+
+    def publish(self, charged: Charged | None, digest: str) -> None:
+        """Enter the digest of a release that is complete, or refuse to let it appear."""
+        with Register.open(self.register) as register:
+            found = register.run(self.run_id)
+            if found is None or charged is None or found.entry != charged.entry:
+                raise Refused("not charged", "the draw names the entry of another run.")
+            register.publish(found, digest)

@@ -27,6 +27,7 @@ from discreet.mechanisms import (
 from discreet.noise import Randomness, system, trial
 from discreet.products import check_invariants
 from discreet.register import Register
+from discreet.run.check import check_release
 from discreet.run.config import RunConfig, read_config
 from discreet.run.folders import check_separate, header_of, make_work, rehearse
 from discreet.run.ledger import FileLedger, Ledger, LostEntry, RegisterLedger
@@ -404,9 +405,9 @@ def _publish(job: Job, ledger: Ledger, say: Progress) -> Release:
         remove_folder(job.work / left)
     if _published(job, ledger):
         release = Release.open(job.out)
-        if ledger.reserved is not None:
-            header = release.header
-            ledger.reserved.check(header.charged, header.draw, release.specification)
+        account = job.config.account
+        if ledger.reserved is not None and account is not None:
+            check_release(job.out, job.base / account.register_file)
     else:
         if not draw.exists() or folder_hash(draw) != ledger.committed():
             raise CorruptDraw(draw)
