@@ -111,7 +111,7 @@ def draw_twice():
         return Charged(
             collection=given.collection, release=given.release_id, entry=found.entry
         )
-    kind.redraw = lambda self, part: None
+    kind.begin = lambda self, part: None
     kind.commit = lambda self, drawn: None if committed(self) else commit(self, drawn)
     kind.committed = told
     run.reserved = reserved

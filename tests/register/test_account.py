@@ -379,29 +379,33 @@ def test_names_with_characters_that_do_not_print_are_refused(register, hidden):
         register.approve("census-2030", hashed("configuration"), f"Ada{hidden} Lovelace")
 
 
-def test_redraws_are_entered_and_counted_until_the_commit(register):
+def test_beginnings_are_entered_and_beyond_the_first_counted_as_redraws(register):
     made = register.reserve(request(rho2(1)))
     assert (made.redraws, register.account("census-2030").redraws) == (0, 0)
-    register.redraw(made, "draw")
-    assert register.redraw(made, "draw").redraws == 2
+    assert register.begin(made, "draw").redraws == 0
+    assert "run run-r1: draw is drawn" in register.entries()[-1].describe()
+    assert register.begin(made, "other part").redraws == 0
+    register.begin(made, "draw")
+    assert register.begin(made, "draw").redraws == 2
     assert register.account("census-2030").redraws == 2
     last = register.entries()[-1]
-    assert (last.event.kind, last.collection) == ("redraw", "census-2030")
-    assert "run run-r1: draw was drawn again before it was committed" in last.describe()
+    assert (last.event.kind, last.collection) == ("beginning", "census-2030")
+    assert "run run-r1: draw is drawn again (redraw 2)" in last.describe()
     done = register.commit(made, hashed("draw"))
     assert (done.state, done.redraws) == ("committed", 2)
     with pytest.raises(Refused, match="was committed before"):
-        register.redraw(made, "draw")
+        register.begin(made, "draw")
     assert register.total("census-2030").spent == 1
+    assert register.verify() == []
 
 
 def test_what_was_never_reserved_or_given_back_cannot_be_drawn_again(register, tmp_path):
     made = register.reserve(request(rho2(1)))
     register.cancel(made, "wrong rate")
     with pytest.raises(Refused, match="was cancelled before"):
-        register.redraw(made, "draw")
+        register.begin(made, "draw")
     with opened(tmp_path / "other.db") as other, pytest.raises(Refused, match="reserved nothing"):
-        other.redraw(made, "draw")
+        other.begin(made, "draw")
 
 
 def test_trials_and_dry_runs_are_counted_and_cost_nothing(register):

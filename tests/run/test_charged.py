@@ -412,6 +412,7 @@ def test_nobody_publishes_a_release_that_was_not_committed(supplied, tmp_path):
     with pytest.raises(Refused, match="is reserved, not committed"):
         publish_draw(draw, tmp_path / "out", reserved=run_1)
     with Register.open(register) as book:
+        assert book.run(reserved.request.run_id).begun == {"draw": 1}
         book.commit(reserved, folder_hash(draw))
     with pytest.raises(Refused, match="was committed before"):
         make_draw(made, census, system(), tmp_path / "second", "release", reserved=run_1)
@@ -487,7 +488,7 @@ def test_a_new_run_beside_a_release_that_the_register_lost_is_refused(configure,
 
 
 def redraws(folder: Path) -> int:
-    return committed(folder).count("redraw")
+    return charged_by(folder).redraws
 
 
 @pytest.mark.parametrize("name", ["permutation-swapping", "noisy-tables"])
@@ -500,7 +501,7 @@ def test_every_redraw_is_entered_before_the_old_draw_is_deleted(
     crashed(config, monkeypatch, DRAWN, resume=True)
     assert redraws(tmp_path) == 1
     old = folder_bytes(tmp_path / "work" / "draw")
-    crashed(config, monkeypatch, "discreet.register.Register.redraw", resume=True)
+    crashed(config, monkeypatch, "discreet.register.Register.begin", resume=True)
     assert folder_bytes(tmp_path / "work" / "draw") == old
     run(config, resume=True)
     assert redraws(tmp_path) == 2
@@ -508,7 +509,7 @@ def test_every_redraw_is_entered_before_the_old_draw_is_deleted(
     run(config, resume=True)
     kinds = committed(tmp_path)
     assert kinds.count("reservation") == kinds.count("commit") == 1
-    assert kinds.count("redraw") == 2
+    assert kinds.count("beginning") == 3
 
 
 @pytest.mark.parametrize("name", ["permutation-swapping", "noisy-tables"])
@@ -520,6 +521,23 @@ def test_a_draw_that_was_deleted_by_hand_is_a_redraw_all_the_same(
     shutil.rmtree(tmp_path / "work" / "draw")
     run(config, resume=True)
     assert redraws(tmp_path) == 1
+
+
+@pytest.mark.parametrize("name", ["noisy-tables", "topdown"])
+def test_a_work_folder_put_back_from_a_copy_does_not_hide_a_redraw(
+    configure, name, tmp_path, monkeypatch
+):
+    config = configure(name, "release")
+    crashed(config, monkeypatch, "discreet.run.runner.make_draw")
+    shutil.copytree(tmp_path / "work", tmp_path / "copy")
+    crashed(config, monkeypatch, DRAWN, resume=True)
+    assert redraws(tmp_path) == 0
+    shutil.rmtree(tmp_path / "work")
+    (tmp_path / "copy").rename(tmp_path / "work")
+    run(config, resume=True)
+    parts = charged_by(tmp_path).begun
+    assert redraws(tmp_path) == len(parts) > 0
+    assert set(parts.values()) == {2}
 
 
 @pytest.mark.parametrize("step", ["reserve", "make_draw"])
@@ -559,7 +577,7 @@ def test_of_a_draw_in_stages_only_what_is_drawn_again_is_a_redraw(
     run(config, resume=True)
     assert redraws(tmp_path) == 1 + len(measured)
     with Register.open(tmp_path / "register.sqlite") as register:
-        parts = [e.event.part for e in register.entries() if e.event.kind == "redraw"]
+        parts = [e.event.part for e in register.entries() if e.event.kind == "beginning"]
     assert all("measured" in part for part in parts)
 
 
@@ -568,7 +586,7 @@ def test_redraws_are_shown(configure, tmp_path, monkeypatch):
     crashed(config, monkeypatch, DRAWN)
     run(config, resume=True)
     done = CliRunner().invoke(app, ["register", "show", str(tmp_path / "register.sqlite")])
-    assert "was drawn again before it was committed" in done.stdout
+    assert "draw is drawn again (redraw 1)" in done.stdout
 
 
 # -- what is known before the charge is refused before the charge --------------------------------

@@ -88,6 +88,8 @@ def make_draw(
         if staged is None:
             stages.begin(folder.name)
         remove_folder(folder)
+    elif reserved is not None:
+        reserved.begin(folder.name)
     with atomic_folder(folder, tag="draw") as temporary:
         if stages is not None and staged is not None:
             staged.draw_in_stages(census, rng, temporary, stages)

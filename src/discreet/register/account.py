@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -67,8 +68,7 @@ class Reservation:
     """A release that the account has room for; only while `reserved` may it be drawn.
 
     `entry` is the hash of its entry, by which a release names it; `digest` is that of the
-    release that was published; `redraws` counts how often a draw, or a part of one, was
-    discarded and drawn again before the commit.
+    release that was published; `begun` counts how often each part of the draw was begun.
     """
 
     sequence: int
@@ -79,7 +79,12 @@ class Reservation:
     state: Literal["reserved", "committed", "cancelled"] = "reserved"
     draw_hash: str | None = None
     digest: str | None = None
-    redraws: int = 0
+    begun: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def redraws(self) -> int:
+        """Return how often a part was begun again: what was drawn before was discarded."""
+        return sum(self.begun.values()) - len(self.begun)
 
 
 @dataclass(frozen=True)

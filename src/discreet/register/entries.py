@@ -116,13 +116,17 @@ class Published(Strict):
     digest: Sha256
 
 
-class Redrawn(Strict):
-    """A draw, or the named part of one, that was discarded before its commit and drawn again."""
+class Begun(Strict):
+    """A draw, or the named part of one, is about to be drawn, for the `attempt`-th time.
 
-    kind: Literal["redraw"] = "redraw"
+    Beyond the first it is a redraw: whatever was drawn before is discarded.
+    """
+
+    kind: Literal["beginning"] = "beginning"
     collection: Id
     run_id: Id
     part: Line
+    attempt: Annotated[int, Field(ge=1)]
 
 
 class Cancelled(Strict):
@@ -180,7 +184,7 @@ Event = Annotated[
     | Reserved
     | Committed
     | Published
-    | Redrawn
+    | Begun
     | Cancelled
     | ExternalAdded
     | TrialCounted
@@ -242,8 +246,9 @@ def _told(event: Event) -> str:
             return f"run {event.run_id}"
         case Published():
             return f"run {event.run_id}: release {event.digest[:12]}"
-        case Redrawn():
-            return f"run {event.run_id}: {event.part} was drawn again before it was committed"
+        case Begun():
+            again = "" if event.attempt == 1 else f" again (redraw {event.attempt - 1})"
+            return f"run {event.run_id}: {event.part} is drawn{again}"
         case Cancelled():
             return f"run {event.run_id}: {event.reason}"
         case ExternalAdded():

@@ -13,6 +13,7 @@ from discreet.config import suggest
 from discreet.register.account import Account, Approval, Charge, Refused, Reservation, person
 from discreet.register.entries import (
     Approved,
+    Begun,
     Cancelled,
     CollectionOpened,
     Committed,
@@ -21,7 +22,6 @@ from discreet.register.entries import (
     Event,
     ExternalAdded,
     Published,
-    Redrawn,
     RegisterCreated,
     ReleaseRequest,
     Reserved,
@@ -57,6 +57,10 @@ class Ledger:
             raise Refused("unknown run", f"run '{run_id}' reserved nothing. Reserve first.")
         return self.runs[run_id]
 
+    def attempt(self, run_id: str, part: str) -> int:
+        """Return the number that the next beginning of a part of a run's draw has."""
+        return self.run(run_id).begun.get(part, 0) + 1
+
     def entered(self, entry: str) -> Reservation | None:
         """Return the reservation whose entry has this hash, if there is one."""
         return next((known for known in self.runs.values() if known.entry == entry), None)
@@ -91,8 +95,12 @@ class Ledger:
                     raise Refused(APPROVED_TWICE, f"{event.by} approved this configuration.")
             case Reserved():
                 _check_void(event.void, self._weigh_request(event.request))
-            case Committed() | Redrawn() | Cancelled():
+            case Committed() | Cancelled():
                 self._admit_while_reserved(event)
+            case Begun():
+                self._admit_while_reserved(event)
+                if event.attempt != self.attempt(event.run_id, event.part):
+                    raise Refused("wrong count", "the attempts of a part are counted one by one.")
             case Published():
                 self._admit_publication(event)
             case ExternalAdded():
@@ -204,7 +212,7 @@ class Ledger:
                 "a collection has one. Add it as 'corrected' or 'extract' (`--kind`).",
             )
 
-    def _admit_while_reserved(self, event: Committed | Redrawn | Cancelled) -> None:
+    def _admit_while_reserved(self, event: Committed | Begun | Cancelled) -> None:
         known = self.run(event.run_id)
         if known.request.collection != event.collection:
             raise Refused("wrong collection", f"run '{event.run_id}' belongs to another one.")
@@ -264,10 +272,11 @@ class Ledger:
             case Published():
                 known = self.run(event.run_id)
                 self.runs[event.run_id] = replace(known, digest=event.digest)
-            case Redrawn():
+            case Begun():
                 known = self.run(event.run_id)
-                self.runs[event.run_id] = replace(known, redraws=known.redraws + 1)
-                self.account(event.collection).redraws += 1
+                begun = {**known.begun, event.part: event.attempt}
+                self.runs[event.run_id] = replace(known, begun=begun)
+                self.account(event.collection).redraws += event.attempt > 1
             case Cancelled():
                 known = self.run(event.run_id)
                 self.runs[event.run_id] = replace(known, state="cancelled")

@@ -15,6 +15,7 @@ from discreet.register.book import Book
 from discreet.register.collection import Collection
 from discreet.register.entries import (
     Approved,
+    Begun,
     Cancelled,
     Charged,
     CollectionOpened,
@@ -24,7 +25,6 @@ from discreet.register.entries import (
     Event,
     ExternalAdded,
     Published,
-    Redrawn,
     ReleaseRequest,
     TrialCounted,
     VersionAdded,
@@ -268,15 +268,17 @@ class Register:
 
         return self._book.write(decide)[0].runs[run_id]
 
-    def redraw(self, reservation: Reservation, part: str) -> Reservation:
-        """Record that a draw, or a part of it, is about to be discarded and drawn again.
+    def begin(self, reservation: Reservation, part: str) -> Reservation:
+        """Record that a draw, or a part of it, is about to be drawn.
 
-        Only before the commit: a committed draw is never made again. Each call is one redraw.
+        Only before the commit: a committed draw is never made again. Every call beyond the
+        first for a part is a redraw, which cannot be hidden by what a work folder says.
         """
-        run_id = reservation.request.run_id
-        event = _event(Redrawn, collection=reservation.request.collection, run_id=run_id, part=part)
+        run_id, collection = reservation.request.run_id, reservation.request.collection
 
         def decide(ledger: Ledger) -> Event:
+            attempt = ledger.attempt(run_id, part)
+            event = _event(Begun, collection=collection, run_id=run_id, part=part, attempt=attempt)
             ledger.admit(event)
             return event
 

@@ -41,6 +41,14 @@ class ReservedRun:
             )
         return Charged(collection=request.collection, release=request.release_id, entry=found.entry)
 
+    def begin(self, part: str) -> None:
+        """Enter that a part of the draw is about to be drawn; beyond the first time, a redraw."""
+        with Register.open(self.register) as register:
+            found = register.run(self.run_id)
+            if found is None:
+                raise Refused("unknown run", f"run '{self.run_id}' reserved nothing.")
+            register.begin(found, part)
+
     def check(
         self, charged: Charged | None, draw_hash: str, specification: Specification
     ) -> Reservation:

@@ -43,8 +43,8 @@ class Ledger(Protocol):
     def committed(self) -> str | None:
         """Return the hash of the committed draw, if there is one."""
 
-    def redraw(self, part: str) -> None:
-        """Remember that a part of the draw is discarded and drawn again."""
+    def begin(self, part: str) -> None:
+        """Remember that a part of the draw is about to be drawn."""
 
     def commit(self, draw_hash: str) -> None:
         """Remember that the draw with this hash is the one that counts."""
@@ -69,7 +69,7 @@ class FileLedger:
     def reserve(self, specification: Specification) -> None:
         """Reserve nothing."""
 
-    def redraw(self, part: str) -> None:
+    def begin(self, part: str) -> None:
         """Remember nothing: nobody chooses among results that are not released."""
 
     def committed(self) -> str | None:
@@ -119,10 +119,9 @@ class RegisterLedger:
             raise LostEntry(self.register, "this run")
         return None if found is None else found.draw_hash
 
-    def redraw(self, part: str) -> None:
-        """Enter a redraw, which those who sign for the release may want to know of."""
-        with Register.open(self.register) as register:
-            register.redraw(self._reservation(register), part)
+    def begin(self, part: str) -> None:
+        """Enter the beginning: a second one is a redraw, which those who sign may ask about."""
+        self.reserved.begin(part)
 
     def commit(self, draw_hash: str) -> None:
         """Commit the entry with the draw's hash."""

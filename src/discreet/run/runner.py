@@ -37,7 +37,6 @@ from discreet.run.state import (
     State,
     approval_of,
     begin,
-    begin_part,
     check_unchanged,
     code_version,
     new_run_id,
@@ -341,15 +340,10 @@ def _draw(job: Job, ledger: Ledger, ready: Ready, say: Progress) -> None:
     """Draw and commit.
 
     A draw that was made but not committed is deleted unread: whether it was seen cannot be
-    known, so that it is drawn again is entered in the register first.
+    known, so every beginning is entered in the register first, and a second one is a redraw.
     """
     say(0.25, "drawing")
     folder = job.work / DRAW
-
-    def begin(part: str) -> None:
-        if begin_part(job.work, part):
-            ledger.redraw(part)
-
     make_draw(
         ready.mechanism,
         ready.census,
@@ -357,7 +351,7 @@ def _draw(job: Job, ledger: Ledger, ready: Ready, say: Progress) -> None:
         folder,
         job.config.mode,
         threads=_cores(),
-        stages=replace(_stages(job, STAGES, say, 0.25, 0.8), begin=begin),
+        stages=replace(_stages(job, STAGES, say, 0.25, 0.8), begin=ledger.begin),
         reserved=ledger.reserved,
     )
     _check_drawn(ready, folder)

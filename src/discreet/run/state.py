@@ -19,8 +19,7 @@ LOCK = "lock"
 class State(Strict):
     """The identity of a run. Internal: it holds a fingerprint of the input.
 
-    `entry` is the hash of the entry that charges it, once it is reserved; `begun` are the
-    parts of the draw that were begun.
+    `entry` is the hash of the entry that charges it, once it is reserved.
     """
 
     format_version: int = FORMAT_VERSION
@@ -30,7 +29,6 @@ class State(Strict):
     code: str
     seed: int | None = None
     entry: str | None = None
-    begun: tuple[str, ...] = ()
 
 
 def code_version() -> str:
@@ -83,19 +81,6 @@ def begin(work: Path, state: State) -> State:
     if set(work.iterdir()) - halves - {work / LOCK}:
         raise BadInput(f"{work.name} is not empty. Choose another work folder or delete it.")
     return write_state(work, state)
-
-
-def begin_part(work: Path, part: str) -> bool:
-    """Mark durably that a part of the draw is begun; return whether it was begun before.
-
-    The mark is in the file without which a run cannot be resumed: whoever deletes a draw that
-    was not committed does not hide that there was one.
-    """
-    state = read_state(work)
-    if part in state.begun:
-        return True
-    write_state(work, state.model_copy(update={"begun": (*state.begun, part)}))
-    return False
 
 
 #: What a run depends on, by the name of its field.
