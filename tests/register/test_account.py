@@ -129,6 +129,16 @@ def test_one_file_in_two_collections_is_refused(register):
     register.add_version("census-2030", "v1-again", "extract", hashed("v1"))
 
 
+def test_a_request_with_records_of_another_collection_is_refused(register):
+    """Whatever a version says of its records, or does not say because it is older."""
+    register.open_collection(collection(name="second-try"))
+    register.add_version("second-try", "v1", "original", hashed("f"), records=[hashed("persons")])
+    with pytest.raises(Refused, match="file in two collections"):
+        register.add_version("census-2030", "v2", "corrected", "a" * 64, None, [hashed("persons")])
+    refused(register, "file in two collections", request(rho2(0), records=(hashed("persons"),)))
+    register.reserve(request(rho2(0), records=(hashed("units"),)))
+
+
 def test_what_was_given_up_is_stored_with_the_release(register):
     register.reserve(request(rho2("1/8"), "a"))
     register.reserve(request(pure("6/5", keeps=DECLARED), "b"))

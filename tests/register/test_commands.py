@@ -8,8 +8,10 @@ from typer.testing import CliRunner
 
 from discreet.cli.registers import registers
 from discreet.engine import Engine
+from discreet.files import sha256_file
 from discreet.register import Register
-from discreet.run import approval_hash, folder_hash
+from discreet.run import approval_hash, folder_hash, record_hashes
+from discreet.run.records import TABLES
 from registers import collection, hashed, opened, request, rho2
 from worlds import us_census, write_census
 
@@ -51,6 +53,51 @@ def test_a_version_is_the_file_it_was_declared_with(tmp_path, path):
         register.reserve(request(rho2(0), fingerprint=folder_hash(census)))
     code, _, complaint = discreet(*declare)
     assert (code, "known version" in complaint) == (2, True)
+
+
+def in_a_folder(census):
+    (census / "persons").mkdir()
+    (census / "persons.parquet").rename(census / "persons" / "a.parquet")
+
+
+TRIVIAL = {
+    "nothing": lambda census: None,
+    "an empty file": lambda census: (census / "x").touch(),
+    "a file of the system": lambda census: (census / ".DS_Store").write_bytes(b"1"),
+    "a line in the header": lambda census: (census / "census.yaml").write_text(
+        (census / "census.yaml").read_text() + "# another\n"
+    ),
+    "persons in a folder": in_a_folder,
+    "without persons": lambda census: (census / "persons.parquet").unlink(),
+}
+
+
+@pytest.mark.parametrize("change", TRIVIAL)
+def test_the_same_records_in_two_collections_are_refused(tmp_path, path, change):
+    with Register.create(path) as register:
+        register.open_collection(collection())
+        register.open_collection(collection(name="second-try"))
+    census = written(tmp_path / "census")
+    assert discreet("version", path, "census-2030", "v1", "--census", census)[0] == 0
+    TRIVIAL[change](census)
+    code, _, complaint = discreet("version", path, "second-try", "v1", "--census", census)
+    assert (code, "file in two collections" in complaint) == (2, True)
+    # Under its own collection it may be declared again: they share one account.
+    again = ("version", path, "census-2030", "v2", "--census", census, "--kind", "corrected")
+    assert discreet(*again)[0] == 0
+
+
+def test_files_without_rows_are_no_records(tmp_path):
+    """Those of two collections may well be the same."""
+    census = written(tmp_path / "census")
+    before = record_hashes(census)
+    assert before == tuple(sorted(sha256_file(census / f"{t}.parquet") for t in TABLES))
+    (census / "units").mkdir()
+    (census / "units.parquet").rename(census / "units" / "b.parquet")
+    engine = Engine(threads=1)
+    units = engine.read_parquet(census / "units" / "b.parquet")
+    engine.write_parquet(units.head(0), census / "units" / "a.parquet")
+    assert record_hashes(census) == before
 
 
 @pytest.mark.parametrize("folder", ["missing", "empty"])

@@ -11,6 +11,7 @@ from discreet.engine import Engine
 from discreet.files import folder_hash
 from discreet.mechanisms import mechanism
 from discreet.register import Collection, Register
+from discreet.run import record_hashes
 from topdown.runs import LEAST
 from worlds import us_census, write_census
 
@@ -95,7 +96,10 @@ def write_register(path: Path, made, limit: str) -> None:
                 approvals_required=0,
             )
         )
-        register.add_version("tiny-2026", "edited", "original", folder_hash(path.parent / "census"))
+        census = path.parent / "census"
+        register.add_version(
+            "tiny-2026", "edited", "original", folder_hash(census), records=record_hashes(census)
+        )
 
 
 @pytest.fixture

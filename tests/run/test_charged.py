@@ -589,6 +589,21 @@ def test_redraws_are_shown(configure, tmp_path, monkeypatch):
     assert "draw is drawn again (redraw 1)" in done.stdout
 
 
+def test_a_run_on_records_of_another_collection_is_refused_before_the_charge(configure, tmp_path):
+    config = configure("noisy-tables", "release")
+    with Register.open(tmp_path / "register.sqlite") as register:
+        declared = register.account("tiny-2026").collection
+        register.open_collection(declared.model_copy(update={"id": "other"}))
+        # Declared by its fingerprint only, as earlier versions did.
+        (tmp_path / "census" / ".DS_Store").write_bytes(b"1")
+        register.add_version("other", "v", "original", folder_hash(tmp_path / "census"))
+    text = config.read_text().replace("tiny-2026", "other")
+    config.write_text(text.replace("version: edited", "version: v"))
+    with pytest.raises(Refused, match="file in two collections"):
+        run(config)
+    assert "reservation" not in committed(tmp_path)
+
+
 # -- what is known before the charge is refused before the charge --------------------------------
 
 

@@ -57,15 +57,18 @@ def version(
 ) -> None:
     """Declare a file of a collection from which releases will be made.
 
-    Its hash is kept in the register: a run on any other file is refused.
+    Its hash is kept in the register: a run on any other file is refused. So are the hashes of
+    its files of units and persons: no other collection may have one of them.
     """
     from discreet.census import Census
     from discreet.register import Register
-    from discreet.run import folder_hash
+    from discreet.run import folder_hash, record_hashes
 
     Census.open(census)  # a folder that is no census, or none at all, has a hash too
     with Register.open(register) as book:
-        book.add_version(collection, version, kind, folder_hash(census), note)
+        book.add_version(
+            collection, version, kind, folder_hash(census), note, record_hashes(census)
+        )
     print(f"{register}: {collection} has version {version}")
 
 

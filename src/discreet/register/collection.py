@@ -53,14 +53,16 @@ class Collection(Strict):
 class Version(Strict):
     """A file of a collection: the original, a corrected one, or an extract.
 
-    `fingerprint` is the hash of the census folder. It stays in the register: whoever has
-    it can check a guess at the whole file.
+    `fingerprint` is the hash of the census folder, `records` are those of its files that hold
+    records (none in entries of earlier versions). They stay in the register: whoever has them
+    can check a guess at a whole file.
     """
 
     id: Id
     kind: Literal["original", "corrected", "extract"]
     fingerprint: Sha256
     note: Line | None = None
+    records: tuple[Sha256, ...] = ()
 
 
 def read_collection(path: Path) -> Collection:

@@ -24,8 +24,9 @@ class ReleaseRequest(Strict):
     """What a run asks for before it draws anything.
 
     `fingerprint` is the hash of the census folder that the run reads; it must be the one
-    declared as `version`. `accept_no_guarantee` is the reason for releasing without any
-    finite budget.
+    declared as `version`. `records` are the hashes of its files that hold records, which no
+    other collection may have declared. `accept_no_guarantee` is the reason for releasing
+    without any finite budget.
 
     A release publishes the hash of the entry that holds this request. `run_id` is what keeps
     that hash from being used to check guesses at the fingerprint: it is a random number of
@@ -40,6 +41,7 @@ class ReleaseRequest(Strict):
     configuration_hash: Sha256
     specification: Specification
     accept_no_guarantee: Line | None = None
+    records: tuple[Sha256, ...] = ()
 
 
 class Charged(Strict):

@@ -6,7 +6,7 @@ asks it again for every entry there is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import replace
 
 from discreet.config import suggest
@@ -139,7 +139,8 @@ class Ledger:
     def _weigh_request(self, request: ReleaseRequest) -> str | None:
         """Return why no total will exist, None if one will, or refuse the request."""
         account = self.require_version(request.collection, request.version)
-        if request.fingerprint != account.versions[request.version].fingerprint:
+        version = account.versions[request.version]
+        if request.fingerprint != version.fingerprint:
             raise Refused(
                 "another file",
                 f"the census is not the file that was declared as version {request.version}. "
@@ -147,7 +148,7 @@ class Ledger:
             )
         self._require_one_account(
             request.collection,
-            request.fingerprint,
+            {request.fingerprint, *request.records, *version.records},
             "It was declared under both before this was refused: begin a new register, declare "
             "it there once, and enter all releases made so far with `register add`.",
         )
@@ -186,22 +187,24 @@ class Ledger:
                 f"approvals that collection {account.collection.id} requires. Ask for more.",
             )
 
-    def _require_one_account(self, collection: str, fingerprint: str, remedy: str) -> None:
-        """Refuse a file that another collection declares: the limit would be spent in each."""
+    def _require_one_account(self, collection: str, hashes: Set[str], remedy: str) -> None:
+        """Refuse a folder, or a file of records in it, that another collection declares.
+
+        Otherwise the limit could be spent in each of them.
+        """
         for name, account in self.accounts.items():
-            known = {version.fingerprint for version in account.versions.values()}
-            if name != collection and fingerprint in known:
+            known = {one for v in account.versions.values() for one in (v.fingerprint, *v.records)}
+            if name != collection and not known.isdisjoint(hashes):
                 raise Refused(
                     TWO_COLLECTIONS,
-                    f"this file is declared under collection {name}, too, and all releases of "
-                    f"a file share one account. {remedy}",
+                    f"this file, or a file of records in it, is declared under collection {name}, "
+                    f"too, and all releases of a file share one account. {remedy}",
                 )
 
     def _admit_version(self, event: VersionAdded) -> None:
         versions = self.account(event.collection).versions
-        self._require_one_account(
-            event.collection, event.version.fingerprint, "Make the release there."
-        )
+        hashes = {event.version.fingerprint, *event.version.records}
+        self._require_one_account(event.collection, hashes, "Make the release there.")
         if event.version.id in versions:
             raise Refused("known version", f"'{event.version.id}' exists. Choose another id.")
         if event.version.kind == "original" and any(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -138,9 +138,20 @@ class Register:
         kind: Literal["original", "corrected", "extract"],
         fingerprint: str,
         note: str | None = None,
+        records: Sequence[str] = (),
     ) -> Entry:
-        """Declare a file of a collection, told by its hash, that releases will be made from."""
-        told = {"id": version, "kind": kind, "fingerprint": fingerprint, "note": note}
+        """Declare a file of a collection, told by its hash, that releases will be made from.
+
+        `records` are the hashes of its files that hold records (`discreet.run.record_hashes`):
+        with them the same records are recognised although something else in the folder changed.
+        """
+        told = {
+            "id": version,
+            "kind": kind,
+            "fingerprint": fingerprint,
+            "note": note,
+            "records": records,
+        }
         return self._add(_event(VersionAdded, collection=collection, version=told))
 
     def approve(self, collection: str, configuration_hash: str, by: str) -> Entry | None:

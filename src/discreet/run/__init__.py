@@ -3,6 +3,7 @@
 from discreet.files import folder_hash
 from discreet.run.check import check_release
 from discreet.run.config import Account, RunConfig, read_config
+from discreet.run.records import record_hashes
 from discreet.run.runner import (
     CorruptDraw,
     Plan,
@@ -25,5 +26,6 @@ __all__ = [
     "plan",
     "publish",
     "read_config",
+    "record_hashes",
     "run",
 ]

@@ -15,6 +15,7 @@ from discreet.config import Strict, parse
 from discreet.errors import BadInput
 from discreet.files import FORMAT_VERSION, check_format, read_yaml, write_yaml
 from discreet.register import Register, ReleaseRequest, Reservation, ReservedRun
+from discreet.run.records import record_hashes
 from discreet.spec import Specification
 
 
@@ -98,6 +99,7 @@ class RegisterLedger:
     run: str
     approval: str
     fingerprint: str
+    census: Path
     accept_no_guarantee: str | None
     entry: str | None
 
@@ -141,4 +143,5 @@ class RegisterLedger:
             fingerprint=self.fingerprint,
             specification=specification,
             accept_no_guarantee=self.accept_no_guarantee,
+            records=record_hashes(self.census),
         )

@@ -228,6 +228,7 @@ def _ledger(job: Job, state: State) -> Ledger:
             run=state.run,
             approval=approval_of(state.configuration, state.census, state.code),
             fingerprint=state.census,
+            census=job.census,
             accept_no_guarantee=account.accept_no_guarantee,
             entry=state.entry,
         )
