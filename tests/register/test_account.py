@@ -420,13 +420,29 @@ def test_what_was_never_reserved_or_given_back_cannot_be_drawn_again(register, t
 
 def test_trials_and_dry_runs_are_counted_and_cost_nothing(register):
     for _ in range(3):
-        register.count_trial("census-2030", "v1", hashed("configuration"), seed_known=True)
-    register.count_dry_run("census-2030", "v1", hashed("configuration"))
+        register.count_trial(
+            "census-2030", "v1", hashed("configuration"), seed_known=True, fingerprint=hashed("v1")
+        )
+    register.count_dry_run("census-2030", "v1", hashed("configuration"), fingerprint=hashed("v1"))
     account = register.account("census-2030")
     assert (account.trials, account.dry_runs) == (3, 1)
     assert account.total().remaining == 1
     with pytest.raises(Refused, match="no version 'v9'"):
-        register.count_trial("census-2030", "v9", hashed("configuration"), seed_known=False)
+        register.count_trial(
+            "census-2030", "v9", hashed("configuration"), seed_known=False, fingerprint=hashed("v1")
+        )
+
+
+def test_trials_and_dry_runs_of_another_file_are_refused(register):
+    counted = ("census-2030", "v1", hashed("configuration"))
+    for count in (
+        lambda: register.count_trial(*counted, seed_known=True, fingerprint=hashed("another")),
+        lambda: register.count_dry_run(*counted, fingerprint=hashed("another")),
+    ):
+        with pytest.raises(Refused, match="not the file that was declared as version v1"):
+            count()
+    account = register.account("census-2030")
+    assert (account.trials, account.dry_runs) == (0, 0)
 
 
 # --- releases made elsewhere --------------------------------------------------------------------
@@ -503,8 +519,10 @@ def test_every_entry_has_a_line(register):
     register.cancel(register.reserve(request(rho2("1/3"), "b")), "not now")
     register.add_external("census-2030", "t", rho2(0), "A. Clerk", "n", force_reason="f")
     register.approve("census-2030", hashed("c"), "Ada")
-    register.count_trial("census-2030", "v1", hashed("c"), seed_known=True)
-    register.count_dry_run("census-2030", "v1", hashed("c"))
+    register.count_trial(
+        "census-2030", "v1", hashed("c"), seed_known=True, fingerprint=hashed("v1")
+    )
+    register.count_dry_run("census-2030", "v1", hashed("c"), fingerprint=hashed("v1"))
     lines = [entry.describe() for entry in register.entries()]
     assert len(lines) == 11
     assert all("\n" not in line for line in lines)

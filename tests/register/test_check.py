@@ -110,7 +110,7 @@ def test_a_register_restored_together_with_its_head_lacks_the_entry(path, tmp_pa
 def test_a_register_that_contradicts_its_head_proves_nothing(path, charged, tmp_path):
     shutil.copy(path, tmp_path / "old.db")
     with Register.open(path) as register:
-        register.count_dry_run("census-2030", "v1", hashed("c"))
+        register.count_dry_run("census-2030", "v1", hashed("c"), fingerprint=hashed("v1"))
     shutil.copy(tmp_path / "old.db", path)
     with Register.open(path) as register, pytest.raises(BadInput, match="later ones are missing"):
         register.check(charged, hashed("draw"), rho2("1/2"))

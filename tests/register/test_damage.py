@@ -466,7 +466,7 @@ def test_a_missing_head_is_named_and_written_again(path):
     head.unlink()
     assert "register.db.head is missing" in found(path)[0]
     with Register.open(path) as register:
-        register.count_dry_run("census-2030", "v1", hashed("c"))
+        register.count_dry_run("census-2030", "v1", hashed("c"), fingerprint=hashed("v1"))
     assert found(path) == []
 
 

@@ -24,7 +24,9 @@ def register(tmp_path):
     """Return an account with one release made elsewhere and one drawn here."""
     with opened(tmp_path / "register.db", approvals=2) as register:
         register.add_external("census-2030", "early counts", rho2("1/8"), "A. Clerk", "press")
-        register.count_trial("census-2030", "v1", hashed("c"), seed_known=True)
+        register.count_trial(
+            "census-2030", "v1", hashed("c"), seed_known=True, fingerprint=hashed("v1")
+        )
         register.approve("census-2030", hashed("configuration"), "Ada Lovelace")
         register.approve("census-2030", hashed("configuration"), "Florence <Nightingale>")
         budget = Budget(

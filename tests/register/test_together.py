@@ -161,7 +161,9 @@ def do(register, model, step):
         case "approve", name:
             register.approve("census-2030", hashed("c"), name)
         case ("trial",):
-            register.count_trial("census-2030", "v1", hashed("c"), seed_known=True)
+            register.count_trial(
+                "census-2030", "v1", hashed("c"), seed_known=True, fingerprint=hashed("v1")
+            )
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -27,7 +27,7 @@ from discreet.mechanisms import (
 )
 from discreet.noise import system, tape
 from discreet.register import Refused, Register, ReleaseRequest, ReservedRun
-from discreet.run import check_release, ledger, publish, run, runner
+from discreet.run import check_release, ledger, plan, publish, run, runner
 from discreet.spec import Exactly
 from worlds import folder_bytes
 
@@ -602,6 +602,20 @@ def test_a_run_on_records_of_another_collection_is_refused_before_the_charge(con
     with pytest.raises(Refused, match="file in two collections"):
         run(config)
     assert "reservation" not in committed(tmp_path)
+
+
+def test_a_trial_or_dry_run_of_another_file_than_was_declared_is_refused(configure, tmp_path):
+    config = configure("noisy-tables", "trial")
+    (tmp_path / "census" / "more.txt").write_text("x")
+    for start in (lambda: run(config, seed=1), lambda: plan(config)):
+        with pytest.raises(Refused, match="another file"):
+            start()
+    assert not {"trial", "dry-run"} & set(committed(tmp_path))
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "census" / "more.txt").unlink()
+    plan(config)
+    run(config, seed=1)
+    assert {"trial", "dry-run"} <= set(committed(tmp_path))
 
 
 # -- what is known before the charge is refused before the charge --------------------------------

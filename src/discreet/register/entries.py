@@ -167,6 +167,7 @@ class TrialCounted(Strict):
     version: Id
     configuration_hash: Sha256
     seed_known: bool
+    fingerprint: Sha256 | None = None  # none in entries of earlier versions
 
 
 class DryRunCounted(Strict):
@@ -176,6 +177,7 @@ class DryRunCounted(Strict):
     collection: Id
     version: Id
     configuration_hash: Sha256
+    fingerprint: Sha256 | None = None
 
 
 Event = Annotated[

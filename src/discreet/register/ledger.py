@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from discreet.config import suggest
 from discreet.register.account import Account, Approval, Charge, Refused, Reservation, person
+from discreet.register.collection import Version
 from discreet.register.entries import (
     Approved,
     Begun,
@@ -106,7 +107,9 @@ class Ledger:
             case ExternalAdded():
                 _check_void(event.void, _voided(self._weigh_external(event)))
             case TrialCounted() | DryRunCounted():
-                self.require_version(event.collection, event.version)
+                account = self.require_version(event.collection, event.version)
+                if event.fingerprint is not None:
+                    _require_declared(account.versions[event.version], event.fingerprint)
 
     def reserved(self, request: ReleaseRequest) -> Reserved:
         """Return the entry that a request gets, or refuse the request."""
@@ -140,12 +143,7 @@ class Ledger:
         """Return why no total will exist, None if one will, or refuse the request."""
         account = self.require_version(request.collection, request.version)
         version = account.versions[request.version]
-        if request.fingerprint != version.fingerprint:
-            raise Refused(
-                "another file",
-                f"the census is not the file that was declared as version {request.version}. "
-                f"Declare a corrected file as a new version.",
-            )
+        _require_declared(version, request.fingerprint)
         self._require_one_account(
             request.collection,
             {request.fingerprint, *request.records, *version.records},
@@ -291,6 +289,16 @@ class Ledger:
                 self.account(event.collection).trials += 1
             case DryRunCounted():
                 self.account(event.collection).dry_runs += 1
+
+
+def _require_declared(version: Version, fingerprint: str) -> None:
+    """Refuse a census that is not the file declared as a version."""
+    if fingerprint != version.fingerprint:
+        raise Refused(
+            "another file",
+            f"the census is not the file that was declared as version {version.id}. "
+            f"Declare a corrected file as a new version.",
+        )
 
 
 def _voided(broken: Iterable[Refused]) -> str | None:

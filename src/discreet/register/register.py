@@ -162,9 +162,15 @@ class Register:
         return self._book.write(lambda ledger: None if ledger.has_approved(event) else event)[1]
 
     def count_trial(
-        self, collection: str, version: str, configuration_hash: str, seed_known: bool
+        self,
+        collection: str,
+        version: str,
+        configuration_hash: str,
+        *,
+        seed_known: bool,
+        fingerprint: str,
     ) -> Entry:
-        """Count a trial on confidential data."""
+        """Count a trial on confidential data; `fingerprint` is that of the census it reads."""
         return self._add(
             _event(
                 TrialCounted,
@@ -172,17 +178,21 @@ class Register:
                 version=version,
                 configuration_hash=configuration_hash,
                 seed_known=seed_known,
+                fingerprint=fingerprint,
             )
         )
 
-    def count_dry_run(self, collection: str, version: str, configuration_hash: str) -> Entry:
-        """Count a run that only printed its plan."""
+    def count_dry_run(
+        self, collection: str, version: str, configuration_hash: str, *, fingerprint: str
+    ) -> Entry:
+        """Count a run that only printed its plan; `fingerprint` is that of the census it read."""
         return self._add(
             _event(
                 DryRunCounted,
                 collection=collection,
                 version=version,
                 configuration_hash=configuration_hash,
+                fingerprint=fingerprint,
             )
         )
 

@@ -133,11 +133,14 @@ def plan(path: Path) -> Plan:
     check_structure(census)
     made.check(census)
     specification = made.specify(made.facts(census))
-    approval = approval_hash(path)
+    state = _state(job)
+    approval = approval_of(state.configuration, state.census, state.code)
     account = job.config.account
     if account is not None:
         with Register.open(job.base / account.register_file) as register:
-            register.count_dry_run(account.collection, account.version, approval)
+            register.count_dry_run(
+                account.collection, account.version, approval, fingerprint=state.census
+            )
     return Plan(job.config, specification, approval)
 
 
@@ -385,7 +388,11 @@ def _count_trial(job: Job) -> None:
     if job.config.mode == "trial" and account is not None:
         with Register.open(job.base / account.register_file) as register:
             register.count_trial(
-                account.collection, account.version, job.config.hash(), job.seed is not None
+                account.collection,
+                account.version,
+                job.config.hash(),
+                seed_known=job.seed is not None,
+                fingerprint=read_state(job.work).census,
             )
 
 
