@@ -362,6 +362,9 @@ def test_approvals_are_by_different_people_for_this_very_configuration(tmp_path)
         "Ada Lovelace\N{VARIATION SELECTOR-1}",
         "Ada\N{COMBINING GRAPHEME JOINER} Lovelace",
         "Ada \N{HANGUL FILLER}Lovelace",
+        "Ada Lovelace\N{BRAILLE PATTERN BLANK}",
+        "Ada Lovelace\N{MUSICAL SYMBOL NULL NOTEHEAD}",
+        "Ada \N{KHITAN SMALL SCRIPT FILLER}Lovelace",
     ],
 )
 def test_a_name_written_otherwise_is_the_same_person(tmp_path, same):

@@ -35,6 +35,18 @@ def written(folder):
     return folder
 
 
+def test_a_folder_in_place_of_a_register_is_named_as_such(tmp_path):
+    (tmp_path / "folder").mkdir()
+    code, _, complaint = discreet("verify", tmp_path / "folder")
+    assert (code, "is a folder" in complaint) == (2, True)
+
+
+def test_the_help_of_check_says_what_is_checked_and_what_is_not():
+    _, out, _ = discreet("check", "--help")
+    assert "Checked:" in out
+    assert "Not checked:" in out
+
+
 # --- version ------------------------------------------------------------------------------------
 
 

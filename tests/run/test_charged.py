@@ -587,6 +587,7 @@ def test_redraws_are_shown(configure, tmp_path, monkeypatch):
     run(config, resume=True)
     done = CliRunner().invoke(app, ["register", "show", str(tmp_path / "register.sqlite")])
     assert "draw is drawn again (redraw 1)" in done.stdout
+    assert "redraws before the commit: 1" in check(tmp_path)[1]
 
 
 def test_a_run_on_records_of_another_collection_is_refused_before_the_charge(configure, tmp_path):

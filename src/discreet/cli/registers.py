@@ -204,10 +204,14 @@ def check(
     register: Annotated[Path, typer.Option(metavar="REGISTER", help="The register's file.")],
     as_json: Json = False,
 ) -> None:
-    """Say whether a release was charged; exit with 2 if it was not.
+    """Say whether a release was charged and is unaltered; exit with 2 if not.
 
-    The entry that it names must be committed in the register, for its collection, with its
-    draw and its specification.
+    Checked: every file has the hash that the header of the release lists; the entry that it
+    names is committed in the register, for its collection, with its draw and its specification;
+    and the header is the one that was entered when the release was published.
+
+    Not checked: that the register is the right one and the newest, that its entries are all that
+    was released, and that the code that made the release did what its specification says.
     """
     from discreet.register import charged
     from discreet.run import check_release
@@ -227,7 +231,8 @@ def check(
         return
     print(
         f"charged: entry {found.sequence} of {register.name} [{found.entry[:12]}], collection "
-        f"{request.collection}, release {request.release_id}\n{charged(request.specification)}"
+        f"{request.collection}, release {request.release_id}\n{charged(request.specification)}\n"
+        f"redraws before the commit: {found.redraws}"
     )
 
 

@@ -46,10 +46,13 @@ class Approval:
     time: datetime
 
 
-#: Characters that print nothing, although Unicode counts them as printable: joiners, fillers
-#: and variation selectors. All others that print nothing are refused in a name.
+#: Characters that leave no mark although Python counts them as printable: those that Unicode
+#: says may be ignored in display (joiners, fillers, variation selectors), and blanks that it
+#: counts as letters or symbols (of Braille, music, hieroglyphs). Characters that are not
+#: printable are refused in a name. No list is complete: what leaves a mark depends on the font.
 _INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u2d7f\u3164\ufe00-\ufe0f\uffa0"
+    "\U0001107f\U00013441\U00013442\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
 
 

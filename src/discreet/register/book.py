@@ -137,9 +137,11 @@ class Book:
 def _check_readable(path: Path) -> None:
     """Refuse a register that is not there or that this user may not read."""
     try:
-        there = path.is_file()
+        there, folder = path.is_file(), path.is_dir()
     except PermissionError:  # of a folder above it
         raise UnreadableFile(path.name, *NOT_ALLOWED) from None
+    if folder:
+        raise UnreadableFile(path.name, "is a folder", "Name the file of the register in it.")
     if not there:
         raise UnreadableFile(path.name, "is missing", "Check the path, or create a register.")
     if not os.access(path, os.R_OK):
