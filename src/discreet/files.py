@@ -395,6 +395,16 @@ def check_path(path: Path | str) -> None:
         raise UnreadableFile(shown, "has a character (NUL) that no file can have", "Remove it.")
 
 
+def check_utf8(path: Path) -> None:
+    """Refuse a path that is not UTF-8, which the engine cannot write down."""
+    try:
+        os.path.abspath(path).encode()  # noqa: PTH100  (not resolved: links keep their names)
+    except UnicodeEncodeError:
+        raise UnreadableFile(
+            ascii(path.name), "has a path that is not UTF-8", "Rename the file or its folders."
+        ) from None
+
+
 def _check_shape(text: str) -> None:
     """Refuse aliases and deep nesting before anything is built from them.
 

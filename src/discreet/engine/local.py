@@ -24,8 +24,8 @@ from discreet.engine.delimited import csv_query, header_of, malformed
 from discreet.engine.lists import Column, Lent
 from discreet.engine.literals import quoted, text_literal
 from discreet.engine.named import named, parts, refuse_taken
-from discreet.errors import DiscreetError, DiskFull, UnreadableFile, no_room
-from discreet.files import FORMAT_VERSION, atomic_file, private_folder
+from discreet.errors import BadInput, DiscreetError, DiskFull, UnreadableFile, no_room
+from discreet.files import FORMAT_VERSION, atomic_file, check_path, check_utf8, private_folder
 
 Frame = nw.LazyFrame[Any]
 Array = npt.NDArray[Any]
@@ -77,8 +77,11 @@ class Engine:
     def __init__(
         self, work: Path | None = None, memory_limit: str = "2GB", threads: int | None = None
     ) -> None:
-        if work is not None and not work.exists():
-            private_folder(work)  # not only what is spilled in it
+        if work is not None:
+            check_path(work)
+            check_utf8(work)
+            if not work.exists():
+                private_folder(work)  # not only what is spilled in it
         settings: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": memory_limit,
             "autoinstall_known_extensions": False,
@@ -364,6 +367,7 @@ class Engine:
         options: str,
         number: str | None = None,
     ) -> None:
+        check_utf8(path)
         relation = self._relation(frame)
         if order_by:
             relation = relation.order(_order(order_by))
@@ -382,6 +386,20 @@ class Engine:
                 )
             finally:
                 self._connection.execute(f"drop view if exists {view}")
+
+    def check_folder(self, folder: Path) -> None:
+        """Refuse a folder in which the engine cannot write a file and read it again."""
+        file = folder / "one.parquet"
+        try:
+            self.write_parquet(self.from_numpy({"one": np.ones(1)}), file)
+            self.rows(self.read_parquet(file))
+        except EngineStopped:
+            raise BadInput(
+                f"{folder}: the engine cannot write files here. Rename the folder, or choose "
+                f"another one."
+            ) from None
+        finally:
+            file.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Release memory and spilled files."""

@@ -15,7 +15,7 @@ import duckdb
 
 from discreet.engine.literals import list_literal, text_literal
 from discreet.errors import UnreadableFile
-from discreet.files import NOT_ALLOWED
+from discreet.files import NOT_ALLOWED, check_utf8
 
 _ESCAPED = str.maketrans({"*": "[*]", "?": "[?]", "[": "[[]"})
 
@@ -30,14 +30,9 @@ def named(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> str:
 
 def _pattern(connection: duckdb.DuckDBPyConnection, file: Path) -> str:
     check_readable(file)
+    check_utf8(file)
     # Absolute: the engine takes names such as `s3:` for places outside the file system.
     path = os.path.abspath(file)  # noqa: PTH100  (not resolved: links keep their names)
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        raise UnreadableFile(
-            ascii(file.name), "has a path that is not UTF-8", "Rename the file or its folders."
-        ) from None
     pattern = path.translate(_ESCAPED)
     if pattern == path:
         return path

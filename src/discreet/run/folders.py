@@ -7,6 +7,7 @@ import itertools
 from pathlib import Path
 
 from discreet.config import BadConfig, parse
+from discreet.engine import Engine
 from discreet.errors import BadInput, NewerFormat, UnreadableFile
 from discreet.files import atomic_folder, check_format, private_folder, read_yaml
 from discreet.mechanisms import HEADER, ReleaseHeader
@@ -40,17 +41,18 @@ def make_work(work: Path) -> bool:
     return True
 
 
-def rehearse(out: Path) -> None:
-    """Make the folder of the release as publishing will, and take it away again.
+def rehearse(out: Path, engine: Engine) -> None:
+    """Make the folder of the release as publishing will, use it, and take it away again.
 
-    Links, rights, mount points, names that are too long: only the system knows all that may be
-    wrong with a folder, and after the charge is too late to ask.
+    Links, rights, mount points, names that are too long or look like patterns: only the system
+    and the engine know all that may be wrong with a folder, and after the charge is too late
+    to ask.
     """
     made = [folder for folder in (out, *out.parents) if not folder.exists()]
     mode = out.stat().st_mode & 0o777 if out.is_dir() else 0o755
     try:
-        with atomic_folder(out, mode):
-            pass
+        with atomic_folder(out, mode) as temporary:
+            engine.check_folder(temporary)
     except OSError as error:
         raise BadInput(
             f"{out} cannot be made ({error.strerror}). Choose another folder for the release."

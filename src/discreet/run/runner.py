@@ -319,14 +319,15 @@ def _prepare(job: Job, say: Progress) -> Ready:
     check_kernels(made.name, job.config.mode)
     check_structure(census)
     made.check(census)
-    _check_out(job)
+    census.engine.check_folder(job.work / "spill")
+    _check_out(job, census.engine)
     _count_trial(job)
     say(0.2, "computing the promise")
     specification = made.specify(made.facts(census))
     return Ready(census, made, rng, specification)
 
 
-def _check_out(job: Job) -> None:
+def _check_out(job: Job, engine: Engine) -> None:
     """Refuse an `out` that cannot be published to."""
     header, account = header_of(job.out), job.config.account
     if header is not None and header.charged is not None and account is not None:
@@ -337,7 +338,7 @@ def _check_out(job: Job) -> None:
                 raise LostEntry(file, f"the release in {job.out.name}")
     if job.out.exists() and (not job.out.is_dir() or any(job.out.iterdir())):
         raise BadInput(f"{job.out.name} is not empty. Choose another folder or delete it.")
-    rehearse(job.out)
+    rehearse(job.out, engine)
 
 
 def _draw(job: Job, ledger: Ledger, ready: Ready, say: Progress) -> None:
