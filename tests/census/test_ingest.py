@@ -1,6 +1,7 @@
 """Reading other people's files: formats, ids, links, keys, and nothing left behind."""
 
 import csv
+import os
 import stat
 import subprocess
 import sys
@@ -469,3 +470,25 @@ def test_the_key_of_a_person_does_not_depend_on_other_units(
 
     assert len(keys("one")) > 1
     assert keys("one") == keys("other")
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_folder_that_is_not_utf8_is_refused_and_nothing_is_left(
+    own: bool, copied: Copy, take_in: TakeIn, tmp_path: Path
+) -> None:
+    folder, other = copied("us"), tmp_path / os.fsdecode(b"n\xff")
+    other.mkdir()
+    options = {"engine": None} if own else {}
+    with pytest.raises(BadInput, match="not UTF-8"):
+        take_in(folder, "us", out=other / "census", **options)
+    assert list(other.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["source", "out", "work"])
+def test_a_path_that_no_file_can_have_is_refused(
+    name: str, copied: Copy, take_in: TakeIn, tmp_path: Path
+) -> None:
+    paths = {"source": copied("us"), "out": tmp_path / "out", "work": tmp_path / "work"}
+    paths[name] = tmp_path / "a\0b"
+    with pytest.raises(BadInput, match="NUL"):
+        take_in(paths.pop("source"), "us", **paths)

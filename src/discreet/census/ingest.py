@@ -34,7 +34,7 @@ from discreet.census.store import Store
 from discreet.census.validate import absent_table, with_wanted
 from discreet.engine import Engine
 from discreet.errors import BadInput
-from discreet.files import FORMAT_VERSION, atomic_folder, scratch_folder, write_json
+from discreet.files import FORMAT_VERSION, atomic_folder, check_path, scratch_folder, write_json
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,8 @@ def ingest(
         Write the values at fault to `values.csv` in `work`, readable by its owner only.
     """
     source, out = Path(source), Path(out)
+    for path in (source, out, *([] if work is None else [work])):
+        check_path(path)
     origin, plan, base = _plan(source, layout, schema, origin, key)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(f"{out.name} exists and is not empty. Choose another folder or delete it.")
