@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
+import stat
 from pathlib import Path
 
 from discreet.config import BadConfig, parse
@@ -11,6 +13,7 @@ from discreet.engine import Engine
 from discreet.errors import BadInput, NewerFormat, UnreadableFile
 from discreet.files import atomic_folder, check_format, private_folder, read_yaml
 from discreet.mechanisms import HEADER, ReleaseHeader
+from discreet.run.state import FILE, LOCK
 
 
 def check_separate(*folders: Path) -> None:
@@ -27,8 +30,12 @@ def check_separate(*folders: Path) -> None:
 
 
 def make_work(work: Path) -> bool:
-    """Make the work folder unless it is there; return whether it was made."""
+    """Make the work folder unless it is there; return whether it was made.
+
+    One that was there is made private, too, before anything is looked for or put in it.
+    """
     if work.is_dir():
+        _take(work)
         return False
     if work.is_symlink() or work.exists():
         raise BadInput(f"{work.name} is not a folder. Choose another work folder.")
@@ -39,6 +46,18 @@ def make_work(work: Path) -> bool:
             f"{work} cannot be made ({error.strerror}). Choose another work folder."
         ) from None
     return True
+
+
+def _take(work: Path) -> None:
+    """Make an existing work folder private, if it is ours and not in other use."""
+    if work.stat().st_uid != os.geteuid():
+        raise BadInput(f"{work.name} belongs to another user. Choose another work folder.")
+    before = stat.S_IMODE(work.stat().st_mode)
+    private_folder(work)
+    held = {entry.name for entry in work.iterdir()}
+    if held and not held & {FILE, LOCK}:
+        work.chmod(before)
+        raise BadInput(f"{work.name} is not empty. Choose another work folder or delete it.")
 
 
 def rehearse(out: Path, engine: Engine) -> None:
