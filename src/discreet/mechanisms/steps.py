@@ -42,13 +42,17 @@ from discreet.spec import Specification, read_specification
 
 def check_mode(mode: Mode, census: Census, rng: Randomness) -> None:
     """Refuse a mode that does not fit the data or the randomness."""
-    if (mode == "design") != (census.origin == "simulated"):
-        raise BadInput(
-            f"mode {mode} does not fit a census that is {census.origin}. Simulated data run in "
-            f"mode design, all others in mode trial or release."
-        )
+    _check_origin(mode, census.origin)
     if mode == "release" and rng.mode != "release":
         raise BadInput("a release takes no seed: its randomness is the operating system's.")
+
+
+def _check_origin(mode: Mode, origin: str) -> None:
+    if (mode == "design") != (origin == "simulated"):
+        raise BadInput(
+            f"mode {mode} does not fit a census that is {origin}. Simulated data run in "
+            f"mode design, all others in mode trial or release."
+        )
 
 
 def make_draw(
@@ -145,6 +149,7 @@ def publish_draw(
         if reserved is None:
             raise BadInput("a release is published only with its register. Use `discreet publish`.")
         reserved.check(record.charged, drawn, read_specification(draw / SPECIFICATION))
+    _check_origin(record.mode, record.origin)
     schema = read_schema(draw / "schema.yaml")
     made = mechanism(record.mechanism, schema, record.parameters)
     # Trial output is internal: readable by its owner only, whatever the umask says.
