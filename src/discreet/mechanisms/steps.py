@@ -34,7 +34,8 @@ from discreet.mechanisms.contract import (
     ReleaseHeader,
     Staged,
 )
-from discreet.mechanisms.stages import Stages
+from discreet.mechanisms.self_test import check_kernels
+from discreet.mechanisms.stages import Stages, unmarked
 from discreet.noise import Randomness
 from discreet.register import Charged, ReservedRun
 from discreet.spec import Specification, read_specification
@@ -67,9 +68,10 @@ def make_draw(
 ) -> Path:
     """Draw once and write the draw, with what is promised about it, to a new private folder.
 
-    In mode `release` this needs a reservation of what is promised that was not committed yet;
-    `discreet.run` has it. With `stages` a draw goes on where it was killed: finished stages are
-    kept, and whatever else an earlier attempt left in `folder` is deleted unread.
+    In mode `release` this needs a reservation for this census and of what is promised that was
+    not committed yet, and stages that enter redraws; `discreet.run` has both. With `stages` a
+    draw goes on where it was killed: finished stages are kept, and whatever else an earlier
+    attempt left in `folder` is deleted unread.
     """
     if census.schema != made.census_schema:
         raise BadInput(
@@ -85,7 +87,9 @@ def make_draw(
         parameters=made.parameters(),
         mode=mode,
         origin=census.origin,
-        charged=_charged(mode, specification, reserved),
+        charged=_charged(made, census, specification, stages, reserved)
+        if mode == "release"
+        else None,
     )
     staged = made if stages is not None and isinstance(made, Staged) else None
     if stages is not None:
@@ -110,17 +114,32 @@ def make_draw(
 
 
 def _charged(
-    mode: Mode, specification: Specification, reserved: ReservedRun | None
-) -> Charged | None:
-    """Return the entry that pays for a release, or refuse to draw one that nobody paid for."""
-    if mode != "release":
-        return None
+    made: Mechanism,
+    census: Census,
+    specification: Specification,
+    stages: Stages | None,
+    reserved: ReservedRun | None,
+) -> Charged:
+    """Return the entry that pays for a release, or refuse to draw one that nobody paid for.
+
+    Whoever calls this without `discreet.run` is held to what a run does, too.
+    """
     if reserved is None:
         raise BadInput(
             "a release is charged before it is drawn: it needs its reservation in the register "
             "of its collection. Use `discreet run`."
         )
-    return reserved.reserved(specification)
+    charged = reserved.reserved(specification)
+    if census.folder is None:
+        raise BadInput("a release is drawn from a census that was opened from its folder.")
+    reserved.check_census(folder_hash(census.folder))
+    if stages is None or stages.begin is unmarked:
+        raise BadInput(
+            "a release needs stages that enter what is drawn again before its commit. "
+            "Use `discreet run`."
+        )
+    check_kernels(made.name, "release")
+    return charged
 
 
 def _salt(rng: Randomness) -> str:

@@ -49,6 +49,17 @@ class ReservedRun:
                 raise Refused("unknown run", f"run '{self.run_id}' reserved nothing.")
             register.begin(found, part)
 
+    def check_census(self, fingerprint: str) -> None:
+        """Refuse to draw from another census than the one that was reserved for."""
+        with Register.open(self.register) as register:
+            found = register.run(self.run_id)
+        if found is None or found.request.fingerprint != fingerprint:
+            raise Refused(
+                "other data",
+                f"run '{self.run_id}' reserved for another census than would be drawn from. "
+                f"Open the census that was reserved for, or start a new run.",
+            )
+
     def check(
         self, charged: Charged | None, draw_hash: str, specification: Specification
     ) -> Reservation:
