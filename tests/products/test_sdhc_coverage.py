@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import integrate, special, stats
 
 from discreet.errors import BadInput
 from discreet.products.sdhc import estimates
@@ -19,7 +19,7 @@ def test_coverage_of_counts_is_90_percent_over_the_prior() -> None:
     and too many after it, which must cancel: the mean over the prior is exact.
     """
     truth = np.linspace(0, 50, 5_001)
-    mean = np.trapezoid(estimates.coverage(truth, 1.0, rounded=False), truth) / 50
+    mean = integrate.trapezoid(estimates.coverage(truth, 1.0, rounded=False), truth) / 50
     assert mean == pytest.approx(0.9, abs=2e-4)
 
 
@@ -118,7 +118,7 @@ def test_of_one_cell_a_sum_is_covered_like_the_cell() -> None:
         assert found.held[place] == pytest.approx(share, abs=2 * room)
         z = times + np.linspace(-10, 10, 4001)
         rates = np.exp(stats.norm.logpdf(z) - special.log_ndtr(z))
-        bias = np.trapezoid(rates * stats.norm.pdf(z - times), z)
+        bias = integrate.trapezoid(rates * stats.norm.pdf(z - times), z)
         assert found.bias[place] / SIGMA == pytest.approx(bias, abs=0.02)
 
 
