@@ -21,7 +21,6 @@ from discreet.mechanisms import (
     NoisyTables,
     Release,
     ReleaseHeader,
-    Stages,
     make_draw,
     mechanism,
     publish_draw,
@@ -407,12 +406,7 @@ def test_nobody_publishes_a_release_that_was_not_committed(supplied, tmp_path):
     with Register.open(register) as book:
         reserved = book.reserve(request)
     run_1 = ReservedRun(register, "run-1")
-    begun: list[str] = []
-    stages = Stages(tmp_path / "stages", begin=begun.append)
-    draw = make_draw(
-        made, census, system(), tmp_path / "draw", "release", stages=stages, reserved=run_1
-    )
-    assert begun == ["draw"]
+    draw = make_draw(made, census, system(), tmp_path / "draw", "release", reserved=run_1)
     with pytest.raises(BadInput, match="only with its register"):
         publish_draw(draw, tmp_path / "out")
     with pytest.raises(Refused, match="is reserved, not committed"):

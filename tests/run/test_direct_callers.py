@@ -40,8 +40,7 @@ def reserved(configure, tmp_path, monkeypatch):
 
 
 def draw(made, census, reserved, folder: Path, **options) -> None:
-    stages = Stages(folder / "stages", begin=lambda part: None)
-    options = {"stages": stages, "reserved": reserved, **options}
+    options = {"stages": Stages(folder / "stages"), "reserved": reserved, **options}
     make_draw(made, census, system(), folder / "draw", "release", **options)
 
 
@@ -62,12 +61,19 @@ def test_a_release_is_drawn_only_from_a_census_in_a_folder(reserved, tmp_path):
         draw(made, replace(census, folder=None), run_1, tmp_path)
 
 
-@pytest.mark.parametrize("stages", [None, "unmarked"])
-def test_a_release_is_not_drawn_where_redraws_go_uncounted(reserved, tmp_path, stages):
+@pytest.mark.parametrize("stages", [None, "ignoring"])
+def test_what_is_drawn_is_entered_whatever_the_caller_gives(
+    reserved, tmp_path, monkeypatch, stages
+):
     made, census, run_1 = reserved
-    given = None if stages is None else Stages(tmp_path / "stages")
-    with pytest.raises(BadInput, match="drawn again"):
-        draw(made, census, run_1, tmp_path, stages=given)
+    monkeypatch.undo()
+    given = None if stages is None else Stages(tmp_path / "stages", begin=lambda part: None)
+    for name in ("draw", "again"):
+        draw(made, census, run_1, tmp_path / name, stages=given)
+    with Register.open(tmp_path / "register.sqlite") as register:
+        found = register.run("run-1")
+    assert found is not None
+    assert found.begun == {"draw": 2}
 
 
 def test_a_release_is_not_drawn_by_kernels_that_others_may_change(reserved, tmp_path, monkeypatch):

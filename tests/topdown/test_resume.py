@@ -46,7 +46,7 @@ def stop(monkeypatch, number, moment):
     """Stop when stage `number` of this process is made: before its seal or after it."""
     real, seen = Stages.stage, []
 
-    def stage(self, name, make):
+    def stage(self, name, make, **options):
         fresh = not self.finished(name)
 
         def unsealed(path):
@@ -54,7 +54,7 @@ def stop(monkeypatch, number, moment):
             if fresh and len(seen) == number and moment == "before the seal":
                 raise Stopped
 
-        made = real(self, name, unsealed)
+        made = real(self, name, unsealed, **options)
         if fresh:
             seen.append(name)
             if len(seen) > number:

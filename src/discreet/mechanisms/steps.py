@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,7 @@ from discreet.mechanisms.contract import (
     Staged,
 )
 from discreet.mechanisms.self_test import check_kernels
-from discreet.mechanisms.stages import Stages, unmarked
+from discreet.mechanisms.stages import Stages
 from discreet.noise import Randomness
 from discreet.register import Charged, ReservedRun
 from discreet.spec import Specification, read_specification
@@ -69,9 +70,9 @@ def make_draw(
     """Draw once and write the draw, with what is promised about it, to a new private folder.
 
     In mode `release` this needs a reservation for this census and of what is promised that was
-    not committed yet, and stages that enter redraws; `discreet.run` has both. With `stages` a
-    draw goes on where it was killed: finished stages are kept, and whatever else an earlier
-    attempt left in `folder` is deleted unread.
+    not committed yet; every part that is drawn is entered there before. With `stages` a draw
+    goes on where it was killed: finished stages are kept, and whatever else an earlier attempt
+    left in `folder` is deleted unread.
     """
     if census.schema != made.census_schema:
         raise BadInput(
@@ -87,17 +88,14 @@ def make_draw(
         parameters=made.parameters(),
         mode=mode,
         origin=census.origin,
-        charged=_charged(made, census, specification, stages, reserved)
-        if mode == "release"
-        else None,
+        charged=_charged(made, census, specification, reserved) if mode == "release" else None,
     )
     staged = made if stages is not None and isinstance(made, Staged) else None
-    if stages is not None:
-        if staged is None:
-            stages.begin(folder.name)
-        remove_folder(folder)
-    elif reserved is not None:
+    if reserved is not None and staged is None:
         reserved.begin(folder.name)
+    if stages is not None:
+        stages = stages if reserved is None else replace(stages, begin=reserved.begin)
+        remove_folder(folder)
     with atomic_folder(folder, tag="draw") as temporary:
         if stages is not None and staged is not None:
             staged.draw_in_stages(census, rng, temporary, stages)
@@ -117,7 +115,6 @@ def _charged(
     made: Mechanism,
     census: Census,
     specification: Specification,
-    stages: Stages | None,
     reserved: ReservedRun | None,
 ) -> Charged:
     """Return the entry that pays for a release, or refuse to draw one that nobody paid for.
@@ -133,11 +130,6 @@ def _charged(
     if census.folder is None:
         raise BadInput("a release is drawn from a census that was opened from its folder.")
     reserved.check_census(folder_hash(census.folder))
-    if stages is None or stages.begin is unmarked:
-        raise BadInput(
-            "a release needs stages that enter what is drawn again before its commit. "
-            "Use `discreet run`."
-        )
     check_kernels(made.name, "release")
     return charged
 

@@ -44,9 +44,6 @@ class Ledger(Protocol):
     def committed(self) -> str | None:
         """Return the hash of the committed draw, if there is one."""
 
-    def begin(self, part: str) -> None:
-        """Remember that a part of the draw is about to be drawn."""
-
     def commit(self, draw_hash: str) -> None:
         """Remember that the draw with this hash is the one that counts."""
 
@@ -69,9 +66,6 @@ class FileLedger:
 
     def reserve(self, specification: Specification) -> None:
         """Reserve nothing."""
-
-    def begin(self, part: str) -> None:
-        """Remember nothing: nobody chooses among results that are not released."""
 
     def committed(self) -> str | None:
         """Return the hash of the committed draw, if there is one."""
@@ -120,10 +114,6 @@ class RegisterLedger:
         if self.entry is not None and (found is None or found.entry != self.entry):
             raise LostEntry(self.register, "this run")
         return None if found is None else found.draw_hash
-
-    def begin(self, part: str) -> None:
-        """Enter the beginning: a second one is a redraw, which those who sign may ask about."""
-        self.reserved.begin(part)
 
     def commit(self, draw_hash: str) -> None:
         """Commit the entry with the draw's hash."""

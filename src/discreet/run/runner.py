@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.census import Census, check_structure
@@ -356,7 +356,7 @@ def _draw(job: Job, ledger: Ledger, ready: Ready, say: Progress) -> None:
         folder,
         job.config.mode,
         threads=_cores(),
-        stages=replace(_stages(job, STAGES, say, 0.25, 0.8), begin=ledger.begin),
+        stages=_stages(job, STAGES, say, 0.25, 0.8),
         reserved=ledger.reserved,
     )
     _check_drawn(ready, folder)
