@@ -179,7 +179,7 @@ def test_a_look_before_the_draw_sees_the_same_imputation(engine, flags):
     made = public_docs(census)
     prepared = made.prepare(census)
     rows = factors.unit_imputation(census, ["block"], "size", made.imputed).sort("unit_id")
-    told = engine.rows(rows.select("unit_id", "members", "wholly"))
+    told = engine.rows(rows.select("unit_id", "_members", "_wholly"))
     by_id = np.argsort(prepared.households.unit_id)
     columns = (prepared.imputation.members, prepared.imputation.wholly.astype(int))
     assert [row[1:] for row in told] == list(

@@ -37,6 +37,9 @@ def problems(schema: Schema) -> Iterator[str]:
                 yield f"{place}.{name}: the name is taken by the model"
         for name in set(schema.variables(place)) & set(schema.computed(place)):
             yield f"{place}.{name}: both a variable and computed"
+    for level in schema.area_names:
+        if level in RESERVED or level == "rows":
+            yield f"level '{level}': the name is taken by the model"
     yield from _misplaced(schema)
     kind = schema.units.get("kind")
     if kind is None or kind.codes is None or not kind.required:
@@ -59,6 +62,8 @@ def problems(schema: Schema) -> Iterator[str]:
         for column in table.by:
             if schema.home(column, table.count) is None:
                 yield _unknown(schema, table.count, f"tables.{table.name}", column)
+        if len(set(table.by)) != len(table.by):
+            yield f"tables.{table.name}: names a column twice"
 
 
 def _misplaced(schema: Schema) -> Iterator[str]:

@@ -31,12 +31,12 @@ def unit_records(census: Census, without: Collection[str] = ()) -> Frame:
     """
     engine = census.engine
     own = [name for name in unit_columns(census) if name not in without]
-    units = engine.fingerprint(census.table("units"), own, "unit_text")
+    units = engine.fingerprint(census.table("units"), own, "_unit_text")
     if not census.linked:
-        return units.select("unit_id", record=nw.col("unit_text"))
+        return units.select("unit_id", record=nw.col("_unit_text"))
     theirs = [name for name in person_columns(census) if f"persons.{name}" not in without]
-    persons = engine.fingerprint(census.table("persons"), theirs, "text")
-    members = engine.join_text(persons.select("unit_id", "text"), "unit_id", "text", "members")
-    joined = units.select("unit_id", "unit_text").join(members, on="unit_id", how="left")
-    record = nw.concat_str(nw.col("unit_text"), nw.col("members").fill_null(""), separator="#")
+    persons = engine.fingerprint(census.table("persons"), theirs, "_text")
+    members = engine.join_text(persons.select("unit_id", "_text"), "unit_id", "_text", "_members")
+    joined = units.select("unit_id", "_unit_text").join(members, on="unit_id", how="left")
+    record = nw.concat_str(nw.col("_unit_text"), nw.col("_members").fill_null(""), separator="#")
     return joined.select("unit_id", record=record)

@@ -32,15 +32,15 @@ def with_values(
 
     `given` has the keys, once each, and the columns; other rows keep their values.
     """
-    fresh = {column: f"given_{column}" for column in columns}
-    added = given.rename(fresh).with_columns(is_given=nw.lit(True))
+    fresh = {column: f"_given_{column}" for column in columns}
+    added = given.rename(fresh).with_columns(_given=nw.lit(True))
     rows = census.table(table).join(added, on=list(keys), how="left")
     # Not a coalesce: the value given may be missing.
     chosen = [
-        nw.when(nw.col("is_given")).then(nw.col(new)).otherwise(nw.col(old)).alias(old)
+        nw.when(nw.col("_given")).then(nw.col(new)).otherwise(nw.col(old)).alias(old)
         for old, new in fresh.items()
     ]
-    rows = rows.with_columns(*chosen).drop("is_given", *fresh.values())
+    rows = rows.with_columns(*chosen).drop("_given", *fresh.values())
     return replace(census, units=rows) if table == "units" else replace(census, persons=rows)
 
 
@@ -77,22 +77,23 @@ def write_records(census: Census, folder: Path, records: Frame | None = None) ->
         return
     if census.linked:
         members = unit_records(census) if records is None else records
-        units, order = units.join(members, on="unit_id", how="left"), [*order, "record"]
-    units = engine.sort_and_number(units.select("unit_id", *order), order, "fresh_id")
+        members = members.select("unit_id", _record="record")
+        units, order = units.join(members, on="unit_id", how="left"), [*order, "_record"]
+    units = engine.sort_and_number(units.select("unit_id", *order), order, "_fresh_id")
     engine.write_parquet(
         units,
         folder / "units.parquet",
-        columns={"unit_id": "fresh_id", block: block, **{c: c for c in own}},
+        columns={"unit_id": "_fresh_id", block: block, **{c: c for c in own}},
     )
     if census.persons is not None:
         theirs = person_columns(census)
-        numbers = units.select("unit_id", "fresh_id")
+        numbers = units.select("unit_id", "_fresh_id")
         persons = census.persons.select("unit_id", *theirs).join(numbers, on="unit_id", how="inner")
         engine.write_parquet(
             persons,
             folder / "persons.parquet",
-            order_by=["fresh_id", *theirs],
-            columns={"unit_id": "fresh_id", **{c: c for c in theirs}},
+            order_by=["_fresh_id", *theirs],
+            columns={"unit_id": "_fresh_id", **{c: c for c in theirs}},
         )
     write_places(census, folder)
 

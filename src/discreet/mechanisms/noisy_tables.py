@@ -204,13 +204,13 @@ class NoisyTables(Strict):
         """Write the noisy counts of every query; the exact ones are not kept."""
         for query in self.queries:
             grid = _grid(census, census.schema.table(query.table), query.level)
-            exact = census.engine.to_numpy(grid.select("cell", "count").sort("cell"))["count"]
+            exact = census.engine.to_numpy(grid.select("_cell", "count").sort("_cell"))["count"]
             noisy = exact + self._noise(rng, query, len(exact))
-            values = {"cell": np.arange(1, len(noisy) + 1), "value": noisy}
-            labels = grid.drop("count").join(census.engine.from_numpy(values), on="cell")
+            values = {"_cell": np.arange(1, len(noisy) + 1), "value": noisy}
+            labels = grid.drop("count").join(census.engine.from_numpy(values), on="_cell")
             columns = ["area", *census.schema.table(query.table).by, "value"]
             census.engine.write_parquet(
-                labels, folder / "tables" / query.file, ["cell"], {c: c for c in columns}
+                labels, folder / "tables" / query.file, ["_cell"], {c: c for c in columns}
             )
         write_header(folder / "tables", census.schema, "released", census.banner)
 
@@ -262,16 +262,17 @@ def _values(schema: Schema, table: Table, column: str) -> list[str | None]:
 
 
 def _grid(census: Census, table: Table, level: str) -> Frame:
-    """Return every cell of a table: `area, <by>, cell, count`, cells numbered from 1."""
+    """Return every cell of a table: `area, <by>, _cell, count`, cells numbered from 1."""
     engine = census.engine
     areas = census.geography.select(nw.col(level).alias("area"))
     grid = engine.distinct(areas.filter(~nw.col("area").is_null()))
     for column in table.by:
         values = table_categories(census.schema, table, column)
-        listed = {column: np.array(values, dtype=object), f"_{column}": np.arange(len(values))}
+        places = np.arange(len(values))
+        listed = {column: np.array(values, dtype=object), f"_order_{column}": places}
         grid = grid.join(engine.from_numpy(listed), how="cross")
-    order = ["area", *(f"_{column}" for column in table.by)]
-    grid = engine.number_rows(grid, order, "cell").select("area", *table.by, "cell")
+    order = ["area", *(f"_order_{column}" for column in table.by)]
+    grid = engine.number_rows(grid, order, "_cell").select("area", *table.by, "_cell")
     counts = tabulate(census, table, level)
     named = (nw.col(column).cast(nw.String).fill_null(MISSING) for column in table.by)
     counts = counts.with_columns(*named)

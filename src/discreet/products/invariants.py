@@ -69,8 +69,9 @@ def _counted(census: Census, invariant: Invariant) -> Frame:
             raise BadInput("only whole records of units can be counted.")
         wanted = ["unit_id", *dict.fromkeys(columns)]
         rows = census.frame("units", wanted, where=where)
-        rows = rows.join(unit_records(census, invariant.without), on="unit_id", how="left")
-        columns = [*columns, "record"]
+        records = unit_records(census, invariant.without).select("unit_id", _record="record")
+        rows = rows.join(records, on="unit_id", how="left")
+        columns = [*columns, "_record"]
     else:
         any_column = census.table(invariant.of).collect_schema().names()[0]
         rows = census.frame(invariant.of, columns or [any_column], where=where)

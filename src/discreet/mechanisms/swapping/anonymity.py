@@ -41,14 +41,14 @@ def of_persons(census: Census, households: Households, columns: Sequence[str]) -
         where = {households.places.within: list(households.area_codes)}
     persons = census.frame("persons", ["unit_id", *names], where=where)
     # Grouped, not made unique: of few combinations that is far quicker.
-    found = engine.materialise(persons.group_by(*names).agg(alike=nw.len()))
-    texts = engine.fingerprint(found, names, "text").select("text")
-    numbers = engine.materialise(engine.number_rows(texts, ["text"], "number"))
-    coded = engine.fingerprint(persons, names, "text").select("unit_id", "text")
-    coded = coded.join(numbers, on="text", how="inner").select("unit_id", "number")
+    found = engine.materialise(persons.group_by(*names).agg(_alike=nw.len()))
+    texts = engine.fingerprint(found, names, "_text").select("_text")
+    numbers = engine.materialise(engine.number_rows(texts, ["_text"], "_number"))
+    coded = engine.fingerprint(persons, names, "_text").select("unit_id", "_text")
+    coded = coded.join(numbers, on="_text", how="inner").select("unit_id", "_number")
     arrays = engine.to_numpy(coded)
     row, inside = rows_of(households, arrays["unit_id"])
-    return Records(row, arrays["number"][inside])
+    return Records(row, arrays["_number"][inside])
 
 
 def fewest_alike(households: Households, records: Records, level: str) -> Integers:

@@ -147,11 +147,12 @@ class PairSwapping(Strict):
     # -- what is promised ---------------------------------------------------------------
 
     def check(self, census: Census) -> None:
-        """Refuse a census without households, without points, or in which nobody has a partner."""
+        """Refuse a census without a column, without points, or in which nobody has a partner."""
         if census.persons is not None and not census.linked:
             raise BadInput(
                 f"{self.name} moves households, but persons of this census have no link to units."
             )
+        census.frame("units", [*self.columns(), self.persons, *self.groups])
         if self.points:
             check_points(census)
         # A look at some rows is enough for any census in which many have a partner.
@@ -193,25 +194,25 @@ class PairSwapping(Strict):
             )
 
     def movable(self, census: Census) -> Frame:
-        """Return `within`, `leave` and `match` of households that may move, and `target`.
+        """Return `within`, `leave` and `match` of households that may move, and `_target`.
 
-        `target` is 1 for those that may also be chosen first, else 0.
+        `_target` is 1 for those that may also be chosen first, else 0.
         """
         occupied = {"kind": list(census.schema.kinds.occupied)}
         columns = [self.within, self.leave, *self.match]
         units = census.frame("units", columns, where=occupied)
-        return units.with_columns(target=nw.lit(1))
+        return units.with_columns(_target=nw.lit(1))
 
     def _strata(self, census: Census, rows: int | None) -> tuple[int, int]:
         """Count the strata among some rows, and those in which somebody can be swapped."""
         units = self.movable(census)
         areas = (units if rows is None else units.head(rows)).group_by(self.within, *self.match)
         spread = areas.agg(
-            one=nw.col(self.leave).min(),
-            other=nw.col(self.leave).max(),
-            targets=nw.col("target").max(),
+            _one=nw.col(self.leave).min(),
+            _other=nw.col(self.leave).max(),
+            _targets=nw.col("_target").max(),
         )
-        met = (nw.col("one") != nw.col("other")) & (nw.col("targets") > 0)
+        met = (nw.col("_one") != nw.col("_other")) & (nw.col("_targets") > 0)
         several = nw.when(met).then(1).otherwise(0).sum()
         counts = spread.select(strata=nw.len(), possible=several)
         strata, possible = census.engine.rows(counts)[0]

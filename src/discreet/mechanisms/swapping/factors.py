@@ -77,27 +77,27 @@ def unit_imputation(
     size: str,
     imputed: Mapping[str, list[str]] | None,
 ) -> Frame:
-    """Return `columns`, `members` (imputed) and `wholly` (1: all is) of occupied units, lazily.
+    """Return `columns`, `_members` (imputed) and `_wholly` (1: all is) of occupied units, lazily.
 
     The same rule as `read_imputation`, for a look before anything is read into arrays.
     """
     occupied = {"kind": list(census.schema.kinds.occupied)}
     units = census.frame("units", dict.fromkeys(["unit_id", size, *columns]), where=occupied)
-    units = units.with_columns(members=nw.lit(0), wholly=nw.lit(0))
+    units = units.with_columns(_members=nw.lit(0), _wholly=nw.lit(0))
     tables: tuple[Literal["persons", "units"], ...] = ("persons", "units")
     for table in tables:
         if not imputed or not _has(census, table, columns_of(imputed)):
             continue
         rows = census.frame(table, ["unit_id"], where=dict(imputed))
-        counted = rows.group_by("unit_id").agg(found=nw.len())
+        counted = rows.group_by("unit_id").agg(_found=nw.len())
         units = units.join(counted, on="unit_id", how="left")
-        some, own = ~nw.col("found").is_null(), nw.col("found")
+        some, own = ~nw.col("_found").is_null(), nw.col("_found")
         number = own if table == "persons" else nw.col(size)
         whole = some if table == "units" else some & (own >= nw.col(size)) & (nw.col(size) > 0)
         units = units.with_columns(
-            members=nw.when(some).then(number).otherwise(nw.col("members")),
-            wholly=nw.when(whole).then(1).otherwise(nw.col("wholly")),
-        ).drop("found")
+            _members=nw.when(some).then(number).otherwise(nw.col("_members")),
+            _wholly=nw.when(whole).then(1).otherwise(nw.col("_wholly")),
+        ).drop("_found")
     return units
 
 

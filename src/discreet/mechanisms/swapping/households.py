@@ -249,11 +249,11 @@ def _coded(engine: Engine, rows: Frame, names: Sequence[str]) -> Frame:
     types = rows.collect_schema()
     numbers = [name for name in names if types[name].is_integer()]
     for name in (name for name in names if name not in numbers):
-        rows = engine.fingerprint(rows, [name], "text")
-        values = engine.distinct(rows.select("text"))
-        coded = engine.materialise(engine.number_rows(values, ["text"], "number"))
-        rows = rows.join(coded, on="text", how="inner").drop("text", name)
-        rows = rows.rename({"number": name})
+        rows = engine.fingerprint(rows, [name], "_text")
+        values = engine.distinct(rows.select("_text"))
+        coded = engine.materialise(engine.number_rows(values, ["_text"], "_number"))
+        rows = rows.join(coded, on="_text", how="inner").drop("_text", name)
+        rows = rows.rename({"_number": name})
     rows = rows.with_columns(*(nw.col(name).fill_null(MISSING) for name in numbers))
     return rows.select("unit_id", "_place", *names)
 

@@ -27,11 +27,6 @@ class ListedSwapping(PairSwapping):
         """Return no: a census without points will do."""
         return False
 
-    def check(self, census: Census) -> None:
-        """Refuse a census without a column the method looks at, or without partners."""
-        super().check(census)
-        census.frame("units", [*self.columns(), self.persons, *self.groups])
-
     def places(self, census: Census) -> Places:
         """Return the blocks, with points if all of them have one."""
         levels = [self.leave, *self.levels()]

@@ -18,7 +18,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.census import Census, unit_columns
+from discreet.census import Census, made_from, unit_columns
 from discreet.engine import Engine, Texts
 from discreet.errors import DiscreetError
 from discreet.mechanisms.microdata import write_places
@@ -42,6 +42,10 @@ def fits(census: Census, swapped: Swapped) -> bool:
     Every value must have a code; that takes a look at all units.
     """
     if census.persons is not None or swapped.swap != (census.schema.block,):
+        return False
+    # Units are read without their block, so nothing of their area can be matched on.
+    sources = (made_from(census.schema, name, "units") for name in swapped.match)
+    if any(table == "geography" for found in sources for table, _ in found):
         return False
     packing = packing_of(census)
     # A census may keep a value outside its code list, waived for a reason. It has no number,

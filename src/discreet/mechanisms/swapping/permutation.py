@@ -180,6 +180,16 @@ class PermutationSwapping(Strict):
                 f"permutation-swapping of persons ({', '.join(self.swapped)}): this census has no "
                 f"persons table. Add persons.parquet, or swap units."
             )
+        present = census.table(self.records).collect_schema().names()
+        for column in self.swapped:
+            if column not in present:  # a value that is derived cannot be traded
+                raise BadInput(
+                    f"swap: this census has no column {self.records}.{column}. Add it to the data, "
+                    f"or swap another."
+                )
+        # Tabulated when the draw is published: what is not there is missed before it is paid for.
+        if self.table:
+            census.frame(self.records, self.table)
 
     def _check_strata(self, census: Census) -> None:
         """Refuse a census that no permutation can change: it would be released as it is."""

@@ -122,8 +122,12 @@ class PublicDocs2010(ListedSwapping):
                 )
         tables: tuple[TableName, ...] = ("units", "persons")
         for table in tables:
-            own = [column for column in self.imputed or () if column in schema.variables(table)]
+            variables = schema.variables(table)
+            own = {name: codes for name, codes in (self.imputed or {}).items() if name in variables}
             refuse_confidential(schema, table, own, "imputed")
+            for name, codes in own.items():
+                if not set(codes) <= set(variables[name].leaves):
+                    raise ValueError(f"imputed: '{name}' of {table} has no such code")
         return self
 
     def method(self) -> str:
@@ -153,15 +157,15 @@ class PublicDocs2010(ListedSwapping):
 
     def movable(self, census: Census) -> Frame:
         """Return households that are not imputed wholly; targets are in blocks imputed little."""
-        schema, size, members = census.schema, nw.col(self.persons), nw.col("members")
+        schema, size, members = census.schema, nw.col(self.persons), nw.col("_members")
         columns = [schema.block, self.within, self.leave, *self.match]
         units = factors.unit_imputation(census, columns, self.persons, self.imputed)
         target = nw.lit(1)
         if self.most_imputed is not None:
             share = members.sum().over(schema.block) / size.sum().over(schema.block)
             target = nw.when(share > float(self.most_imputed)).then(0).otherwise(1)
-        movable = units.with_columns(target=target).filter(nw.col("wholly") == 0)
-        return movable.select(*dict.fromkeys([self.within, self.leave, *self.match]), "target")
+        movable = units.with_columns(_target=target).filter(nw.col("_wholly") == 0)
+        return movable.select(*dict.fromkeys([self.within, self.leave, *self.match]), "_target")
 
     def also_exact(self) -> tuple[str, ...]:
         """Return that households imputed wholly stay; no column of units tells who they are."""

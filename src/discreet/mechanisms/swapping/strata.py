@@ -90,8 +90,9 @@ class Swapped:
             mine = engine.fingerprint(census.table("persons"), own, "_own")
             rows = rows.join(mine.select(*self.keys, "_own"), on=self.keys, how="inner")
             place = [block, "_own"]
+        records = records.select("unit_id", _record="record")
         rows = rows.join(records, on="unit_id", how="inner")
-        rows = engine.fingerprint(rows, [*place, "record"], "_held")
+        rows = engine.fingerprint(rows, [*place, "_record"], "_held")
         return rows.select(*self.keys, *self.swap, "_label", "_held", "_value")
 
 

@@ -37,7 +37,7 @@ from discreet.mechanisms.topdown.promise import (
     promise,
 )
 from discreet.mechanisms.topdown.publishing import copy_measurements, publish_runs
-from discreet.mechanisms.topdown.released import released_schema
+from discreet.mechanisms.topdown.released import check_release, released_schema
 from discreet.mechanisms.topdown.spine import Spine, spine_of
 from discreet.mechanisms.topdown.strategy import Strategy, load_strategy, shipped_strategies
 from discreet.mechanisms.topdown.universe import blocks_of
@@ -100,13 +100,14 @@ class TopDown(Strict):
             if level not in self.census_schema.area_names:
                 hint = suggest(level, self.census_schema.area_names)
                 raise ValueError(f"tables: no level '{level}'.{hint}")
-        if self.tables and released_schema(self.census_schema, *self._both()).name != PL94:
-            raise ValueError("tables: only the cells of the redistricting file make its tables")
         for histogram in self.histograms.values():
             check_quarters(histogram)
             check_at_least_one(histogram)
             check_noise(histogram.strategy)
         self.specify()
+        check_release(self.census_schema, *self._both())
+        if self.tables and released_schema(self.census_schema, *self._both()).name != PL94:
+            raise ValueError("tables: only the cells of the redistricting file make its tables")
         return self
 
     @cached_property
@@ -149,11 +150,14 @@ class TopDown(Strict):
         if any(strategy.hold for strategy in self.strategies.values()):
             check_solvers()
         for run, histogram in self.histograms.items():
-            columns = [scale.column for scale in histogram.axes]
-            census.frame(histogram.strategy.count, [census.schema.block, *columns])
             if census.units is None and (run == "units" or histogram.strategy.quarters):
                 raise BadInput(f"topdown, {run}: this census has no units.")
+            columns = [scale.column for scale in histogram.axes]
+            census.frame(histogram.strategy.count, [census.schema.block, *columns])
             check_types(census, histogram)
+        for level in self.tables:
+            if level not in census.geography.collect_schema().names():
+                raise BadInput(f"tables: this census has no areas of level '{level}'.")
         self._look(census)
 
     def _look(self, census: Census) -> dict[str, tuple[Design, Exact]]:

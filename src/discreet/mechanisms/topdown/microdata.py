@@ -144,28 +144,29 @@ def _write(
 ) -> None:
     """Write one record for each of the counted, in parts if there are many cells."""
     rows = _by_code(engine, codes, rows)
-    cells = {"cell": np.arange(len(next(iter(rows.values.values())))), **rows.values}
+    cells = {"_cell": np.arange(len(next(iter(rows.values.values())))), **rows.values}
     texts = engine.from_numpy(cells)
+    places = codes.select(_node="node", _code="code")
     key = "person_key" if table == "persons" else "unit_id"
     # Ids come from the counts before, not from the order in which parts are worked on.
     last = np.cumsum(rows.count)
     record = "unnest(range(_last - _count + 1, _last + 1))"
-    ids = {schema.block: "code", key: record}
-    columns = ids if table == "persons" else {key: record, schema.block: "code"}
+    ids = {schema.block: "_code", key: record}
+    columns = ids if table == "persons" else {key: record, schema.block: "_code"}
     columns |= {name: f'"{name}"' for name in rows.values}
     starts = range(0, max(rows.node.size, 1), CELLS_AT_A_TIME)
     for part, begin in enumerate(starts):
         some = slice(begin, begin + CELLS_AT_A_TIME)
         lent = {
-            "node": rows.node[some],
-            "cell": rows.cell[some],
+            "_node": rows.node[some],
+            "_cell": rows.cell[some],
             "_count": rows.count[some],
             "_last": last[some],
         }
         name = f"{table}/part-{part:05d}.parquet" if len(starts) > 1 else f"{table}.parquet"
         with engine.lend(lent) as counted:
-            named = counted.join(codes, on="node", how="inner")
-            named = named.join(texts, on="cell", how="inner").sort("_last")
+            named = counted.join(places, on="_node", how="inner")
+            named = named.join(texts, on="_cell", how="inner").sort("_last")
             engine.write_parquet(engine.project(named, columns), folder / name)
 
 

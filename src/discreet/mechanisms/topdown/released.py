@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.census import Schema, Table, Variable, columns_of, load_schema
+from discreet.config import parse
 from discreet.errors import BadInput
 from discreet.mechanisms.topdown.axes import Scale
 from discreet.mechanisms.topdown.histogram import Histogram
@@ -48,9 +50,26 @@ def released_schema(
         "kinds": census_schema.kinds,
         "computed_persons": dict(_recodes(census_schema, people)),
     }
-    schema = Schema(**bare)
+    schema = parse(Schema, bare, bare["title"])
     tables = [table for table in census_schema.tables if _countable(schema, table)]
     return Schema(**bare, tables=tables)
+
+
+def check_release(schema: Schema, persons: Histogram | None, units: Histogram | None) -> None:
+    """Refuse strategies whose records could not be written, before anything is drawn."""
+    for histogram in (one for one in (persons, units) if one is not None):
+        names = Counter(_name(scale) for scale in histogram.axes)
+        for name, times in names.items():
+            if times > 1:
+                raise BadInput(
+                    f"axes: two of them would be the column '{name}' of the release, one by its "
+                    f"name and one by its column. Give an axis another name."
+                )
+    if units is not None:
+        _one_kind(schema, units)
+        if persons is not None:
+            quarters_cells(schema, persons, units)
+    released_schema(schema, persons, units)
 
 
 def person_cells(schema: Schema, histogram: Histogram) -> Values:
@@ -60,16 +79,30 @@ def person_cells(schema: Schema, histogram: Histogram) -> Values:
 
 def unit_cells(schema: Schema, histogram: Histogram) -> Values:
     """Return the values of the units of every cell."""
-    values = _cells(schema.units, histogram)
-    if "kind" in values:
+    values, kind = _cells(schema.units, histogram), _one_kind(schema, histogram)
+    if kind is None:
         return values
-    kinds = _universe(schema, histogram)
-    if len(kinds) > 1:
+    return {"kind": np.full(histogram.size, kind, dtype=object), **values}
+
+
+def _one_kind(schema: Schema, histogram: Histogram) -> str | None:
+    """Return the kind of all units that are counted; None if an axis says which."""
+    strategy, kinds = histogram.strategy.name, _universe(schema, histogram)
+    known = set(schema.units["kind"].leaves)
+    for scale in histogram.axes:
+        if _name(scale) == "kind":
+            if scale.column != "kind" or not known.issuperset(scale.categories):
+                raise BadInput(
+                    f"strategy {strategy}: the axis 'kind' would be the kind of the released "
+                    f"units, and has other categories. Give it another name."
+                )
+            return None
+    if len(kinds) != 1:
         raise BadInput(
-            f"strategy {histogram.strategy.name} counts units of several kinds, and no axis tells "
+            f"strategy {strategy} counts units of several kinds or of none, and no axis tells "
             f"which. Add an axis of `kind`, or limit `where` to one kind."
         )
-    return {"kind": np.full(histogram.size, kinds[0], dtype=object), **values}
+    return kinds[0]
 
 
 def quarters_cells(schema: Schema, persons: Histogram, units: Histogram) -> Values:
@@ -120,8 +153,16 @@ def _cells(variables: Mapping[str, Variable], histogram: Histogram) -> dict[str,
     for scale, place in zip(histogram.axes, places, strict=True):
         text = np.array(scale.categories, dtype=object)[place]
         number = variables[_name(scale)].number is not None
-        values[_name(scale)] = text.astype(np.int16) if number else text
+        values[_name(scale)] = _numbers(text) if number else text
     return values
+
+
+def _numbers(text: NDArray[Any]) -> NDArray[Any]:
+    """Return integers in a small type, if they fit: there is one for every record."""
+    numbers = text.astype(np.int64)
+    small = np.iinfo(np.int16)
+    fits = numbers.size == 0 or (small.min <= numbers.min() and numbers.max() <= small.max)
+    return numbers.astype(np.int16) if fits else numbers
 
 
 # -- units --------------------------------------------------------------------------------
@@ -146,7 +187,13 @@ def _unit_variables(
         if codes:
             only = {"kind": sorted({kind for kind in kinds.values() if kind is not None})}
             given = {"codes": codes, "required": True, "only": only}
-            found[_quarters_name(scale)] = Variable.model_validate(given)
+            name = _quarters_name(scale)
+            if name in found:
+                raise BadInput(
+                    f"axes of units: '{name}' is the column of the types of quarters in the "
+                    f"release. Give the axis another name."
+                )
+            found[name] = Variable.model_validate(given)
     return found
 
 

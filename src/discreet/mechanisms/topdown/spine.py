@@ -110,7 +110,9 @@ def _numbered(engine: Engine, paths: Frame, levels: Sequence[str]) -> Frame:
 def _check_codes(engine: Engine, rows: Frame, levels: Sequence[str]) -> None:
     """Refuse a code that stands in two areas above: areas are known by their own code alone."""
     counts = {level: f'count(distinct "{level}")' for level in levels}
-    counts |= {f"_node{depth}": f"max(_node{depth}) + 1" for depth in range(len(levels))}
+    counts |= {
+        f"_node{depth}": f"coalesce(max(_node{depth}) + 1, 0)" for depth in range(len(levels))
+    }
     told = engine.rows(engine.project(rows, counts))[0]
     for level, codes, nodes in zip(levels, told, told[len(levels) :], strict=False):
         if codes != nodes:
