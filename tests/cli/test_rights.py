@@ -58,6 +58,8 @@ FILES = {
     "register approve config": READ,
     "register cancel register": REGISTER,
     "register verify register": READ,
+    "register check release": READ,
+    "register check register": READ,
     "register sign-off register": READ,
     "register sign-off out": "sign-off",
     "spec show html": "spec show",

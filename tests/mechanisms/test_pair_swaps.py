@@ -43,7 +43,9 @@ def test_a_rate_that_swaps_nobody_does_not_release_the_census(census, name, tmp_
 def test_a_column_that_needs_persons_is_named(census):
     alone = replace(census, persons=None)
     made = mechanism("targeted-swapping", census.schema, {"rate": "1/2"})
-    with pytest.raises(BadInput, match=r"'size' is counted from persons.*no persons table.*Add"):
+    with pytest.raises(
+        BadInput, match=r"'members_white' is counted from persons.*no persons table.*Add"
+    ):
         made.check(alone)
 
 
