@@ -17,12 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.census import Census
+from discreet.census import Census, load_schema
 from discreet.config import BadConfig
 from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.mechanisms import mechanism, protect
 from discreet.mechanisms.swapping import record_pass
+from discreet.mechanisms.swapping.record import in_common
 from discreet.noise import key_of, trial
 from discreet.products import check_invariants
 from discreet.spec import NoFiniteBudget
@@ -473,3 +474,14 @@ def test_a_census_without_partners_or_columns_is_refused(engine):
     census = town_census(engine, town)
     with pytest.raises(BadInput, match=r"persons\.imputed"):
         made(census, risk_variables=["imputed"]).check(census)
+
+
+def test_a_column_that_every_profile_implies_is_declared():
+    """Partners of one profile have one size, those of the other one class of sizes."""
+    schema = load_schema("us-decennial")
+    assert in_common([["size"], ["size_class"]], schema) == ("size_class",)
+    assert in_common([["size_class", "tenure"], ["tenure", "size"]], schema) == (
+        "size_class",
+        "tenure",
+    )
+    assert in_common([["size"], ["tenure"]], schema) == ()

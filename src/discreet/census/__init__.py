@@ -38,7 +38,7 @@ from discreet.census.ingest import IngestReport, ingest, read_census
 from discreet.census.keys import key_columns, with_person_key
 from discreet.census.layout import Layout, load_layout
 from discreet.census.placing import check_placed
-from discreet.census.provenance import chain_text, made_from, refuse_confidential, sources
+from discreet.census.provenance import chain_text, made_from, needs, refuse_confidential, sources
 from discreet.census.records import person_columns, unit_columns, unit_records
 from discreet.census.schema import Schema, load_schema, read_schema
 from discreet.census.structure import check_structure
@@ -83,6 +83,7 @@ __all__ = [
     "load_schema",
     "made_from",
     "may_be_missing",
+    "needs",
     "person_columns",
     "read_census",
     "read_header",

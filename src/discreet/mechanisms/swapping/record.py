@@ -27,7 +27,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from discreet.census import Census, Schema, refuse_confidential
+from discreet.census import Census, Schema, needs, refuse_confidential
 from discreet.config import suggest
 from discreet.mechanisms.numbering import numbered
 from discreet.mechanisms.swapping import anonymity
@@ -209,12 +209,23 @@ class RecordSwapping(ListedSwapping):
 
 
 def in_common(profiles: Any, schema: Schema) -> tuple[str, ...]:
-    """Return the columns of units that all profiles name, in the order of the first.
+    """Return the columns of units on which partners of every profile agree.
 
-    Levels of the spine are left out: they say where a partner lives, not what it is like.
+    A profile that names what a column is computed from implies that column, too. Levels of the
+    spine are left out: they say where a partner lives, not what it is like.
     """
+    named = dict.fromkeys(name for profile in profiles for name in profile)
     return tuple(
         name
-        for name in profiles[0]
-        if schema.home(name, "units") == "units" and all(name in profile for profile in profiles)
+        for name in named
+        if schema.home(name, "units") == "units"
+        and all(_implied(name, profile, schema) for profile in profiles)
     )
+
+
+def _implied(name: str, profile: Any, schema: Schema) -> bool:
+    """Return whether units that agree on a profile agree on a column."""
+    if name in profile:
+        return True
+    inputs = needs(schema, "units", name)
+    return bool(inputs) and all(_implied(one, profile, schema) for one in inputs)
