@@ -90,6 +90,12 @@ def schema_with(tmp_path: Path, path: tuple[Any, ...], value: Any) -> Path:
         (("spine", 0, "pattern"), "a{99999999999}", "not a regular expression"),
         (("geography", "latitude", "max"), float("nan"), "geography.latitude.max"),
         (("computed_units", "large"), {"cases": [{"when": {"any": 5}, "then": ""}]}, "'any' needs"),
+        (("areas", 0, "name"), "area", "level 'area': the name is taken by the model"),
+        (("areas", 0, "name"), "rows", "level 'rows': the name is taken by the model"),
+        (("areas", 0, "name"), "value", "level 'value': the name is taken by the model"),
+        (("tables", 0, "by"), ["role", "adult", "role"], "tables.T1: names a column twice"),
+        (("computed_persons", "adult"), {"of": "age", "bins": {}}, "computed_persons.adult"),
+        (("computed_persons", "a"), {"of": "role", "groups": {}}, "computed_persons.a"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(
