@@ -139,7 +139,7 @@ def test_a_table_of_persons_by_their_household_would_break_the_bound():
     )
     for table in ("X", "Y"):
         parameters = {"noise": "gaussian", "budget": "1", "queries": [query(table, "state", "1")]}
-        with pytest.raises(BadInput, match="depends on the unit"):
+        with pytest.raises(BadInput, match="depends on the members of the unit"):
             mechanism("noisy-tables", changed, parameters)
 
 
@@ -159,7 +159,7 @@ def query(table: str, level: str, share: str) -> dict:
         ({"queries": [query("H4", "conty", "1")]}, "Did you mean 'county'"),
         ({"queries": [query("H4", "county", "1/2"), query("P1", "county", "1/2")]}, "the same"),
         ({"queries": [query("H4", "county", "1/2")] * 2}, "twice"),
-        ({"queries": [query("P5", "county", "1")]}, "depends on the unit"),
+        ({"queries": [query("P5", "county", "1")]}, "depends on the unit of the person"),
     ],
 )
 def test_bad_parameters_get_one_clear_error(changes, says):

@@ -203,11 +203,11 @@ def test_every_level_of_every_table_has_a_key_of_its_own(nation, tmp_path, monke
     """Some vectors are too short to be compared; their keys are not."""
     keys = []
 
-    def noted(rng, purpose, key, parameter, size):
+    def noted(rng, law, purpose, key, parameter, counts, size):
         keys.append((purpose, key))
         return np.zeros(size, dtype=np.int64)
 
-    monkeypatch.setattr("discreet.mechanisms.phsafe.mechanism.discrete_gaussian", noted)
+    monkeypatch.setattr("discreet.mechanisms.phsafe.mechanism.measure", noted)
     made = mechanism("phsafe", nation.schema, {"configuration": "us-2020"})
     make_draw(made, nation, trial(5), tmp_path / "draw", "design")
     assert len(keys) == len(set(keys)) == 46

@@ -177,7 +177,7 @@ def noisy_tables() -> Iterator[tuple[str, Refusal]]:
     yield "one twice", refused("asked for twice", queries=[query("H4", share="1/2")] * 2)
     yield "half", refused("add up to exactly 1", queries=[query("H4", share="1/2")])
     yield "no noise", refused("sigma2", queries=[query("H4")], budget="1000000")
-    yield "of the household", refused("depends on the unit", queries=[query("P5")])
+    yield "of the household", refused("depends on the unit of the person", queries=[query("P5")])
     yield "confidential", refused("confidential geography", *SECRET, queries=[query("Z")])
     yield "no areas", refused("no areas of level 'place'", queries=[query("H4", "place")])
     yield "no column", refused("no column", NO_RACE, queries=[query("H11")])
@@ -395,7 +395,7 @@ def _axes(people: Maker, homes: Maker) -> Iterator[tuple[str, Refusal]]:
             "of the geography",
             people("belongs to the geography", axes=[{**SEX, "column": "county"}]),
         ),
-        ("of other members", people("depends on the other members", axes=[size])),
+        ("of other members", people("depends on the members of the unit", axes=[size])),
         ("a secret", homes("confidential geography", *SECRET, where={"zone": ["few"]})),
         ("too many cells", people("cells, more than", axes=large)),
         ("an empty group", people("a group is empty", recodes=empty)),
@@ -554,7 +554,7 @@ def phsafe() -> Iterator[tuple[str, Refusal]]:
         ("no configuration", refused("name one that comes with discreet", configuration="own")),
         ("nothing measured", refused("all are 0", budgets=only("none"))),
         ("too much noise", refused("budgets.PH7", budgets={"PH7": {"usa_*": "1e-12"}})),
-        ("not the person's", refused("depends on more than the person", derived)),
+        ("not the person's", refused("depends on the members of the unit", derived)),
         ("a secret tenure", refused("confidential geography", secret)),
         ("another schema", refused("the tables need the column", no_couples)),
         ("other kinds", refused("other kinds of housing", other_kinds)),

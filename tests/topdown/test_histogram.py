@@ -147,12 +147,12 @@ def test_persons_may_be_counted_by_their_unit(column: str) -> None:
 
 @pytest.mark.parametrize("column", ["size_class", "household_type", "householder_race_group"])
 def test_persons_are_not_counted_by_the_other_members(column: str) -> None:
-    with pytest.raises(BadInput, match="depends on the other members"):
+    with pytest.raises(BadInput, match="depends on the members of the unit"):
         histogram(axes=[{"name": "one", "column": column, "missing": "none"}])
 
 
 def test_not_even_which_persons_are_counted_depends_on_the_others() -> None:
-    with pytest.raises(BadInput, match="depends on the other members"):
+    with pytest.raises(BadInput, match="depends on the members of the unit"):
         histogram(where={"size": {"min": 2}})
 
 

@@ -38,7 +38,19 @@ from discreet.census.ingest import IngestReport, ingest, read_census
 from discreet.census.keys import key_columns, with_person_key
 from discreet.census.layout import Layout, load_layout
 from discreet.census.placing import check_placed
-from discreet.census.provenance import chain_text, made_from, needs, refuse_confidential, sources
+from discreet.census.provenance import (
+    OF_HOUSEHOLD,
+    OF_PERSON,
+    OF_PERSON_IN_UNIT,
+    OF_RECORD_IN_UNIT,
+    Contribution,
+    Dependence,
+    chain_text,
+    dependences,
+    made_from,
+    needs,
+    sources,
+)
 from discreet.census.records import person_columns, unit_columns, unit_records
 from discreet.census.schema import Schema, load_schema, read_schema
 from discreet.census.structure import check_structure
@@ -47,11 +59,17 @@ from discreet.census.validate import validate
 __all__ = [
     "COMBINERS",
     "MISSING",
+    "OF_HOUSEHOLD",
+    "OF_PERSON",
+    "OF_PERSON_IN_UNIT",
+    "OF_RECORD_IN_UNIT",
     "SIMULATED",
     "Cases",
     "Census",
     "Computed",
     "Condition",
+    "Contribution",
+    "Dependence",
     "Finding",
     "Findings",
     "Header",
@@ -75,6 +93,7 @@ __all__ = [
     "check_placed",
     "check_structure",
     "columns_of",
+    "dependences",
     "ingest",
     "key_columns",
     "kind_of",
@@ -89,7 +108,6 @@ __all__ = [
     "read_header",
     "read_schema",
     "read_waivers",
-    "refuse_confidential",
     "sources",
     "table_categories",
     "to_expression",

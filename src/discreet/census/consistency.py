@@ -14,7 +14,6 @@ from discreet.census.declarations import (
     Recode,
     TableName,
 )
-from discreet.census.provenance import made_from as made_from  # for those who import it from here
 from discreet.census.provenance import needs
 from discreet.config import suggest
 
@@ -78,6 +77,8 @@ def _misplaced(schema: Schema) -> Iterator[str]:
     for name, variable in schema.geography.items():
         if variable.derive is not None:
             yield f"geography.{name}.derive: only units and persons have computed columns"
+        if variable.from_others:
+            yield f"geography.{name}.from_others: made from records, so mark it `confidential`"
 
 
 def _unknown(schema: Schema, table: TableName, where: str, column: str) -> str:

@@ -57,6 +57,8 @@ class Variable(Strict):
     values may not be missing unless `missing: true`, or unless `only` names the
     condition under which the value is present (and elsewhere it must be missing).
     Geography is public unless a column of it is `confidential`; that one is never released.
+    A column of units or persons is `from_others` if it was made by looking at other records,
+    too (a rank, a flag of uniqueness, a mean of neighbours): no protected count may use it.
     """
 
     title: str = ""
@@ -70,6 +72,7 @@ class Variable(Strict):
     only: dict[str, Any] | None = None
     derive: Name | None = None
     confidential: bool = False
+    from_others: bool = False
     simulate: dict[str, Any] | None = None
 
     @model_validator(mode="after")

@@ -32,9 +32,9 @@ from discreet.census.checks import (
     value_checks,
 )
 from discreet.census.columns import Columns
-from discreet.census.consistency import made_from
 from discreet.census.declarations import TableName
 from discreet.census.findings import FIRST_ROWS, Finding, Findings
+from discreet.census.provenance import made_from
 from discreet.census.schema import Schema
 from discreet.engine import Engine, EngineStopped, Frame
 from discreet.errors import BadInput, UnreadableFile

@@ -1,14 +1,17 @@
-"""What a column is computed from: every source of it, and the chain that leads there.
+"""What a column is computed from, and what the contribution of a record may depend on.
 
-A mechanism promises something about one record. A column that depends on more than that
-record, its unit and public geography would let one record change many counts, so every
-mechanism asks here before it uses one.
+A mechanism promises something about one person or one household. A column that depends on
+more than that, and on public geography, would let one of them change many counts. So every
+mechanism says what it tolerates, as a `Contribution`, and whatever else is refused here, with
+the chain of columns that leads there.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from discreet.census import condition
@@ -20,6 +23,31 @@ if TYPE_CHECKING:
 
 #: A column of a table.
 Source = tuple[TableName, str]
+#: Columns, each of which is made from the next.
+Chain = tuple[Source, ...]
+
+
+class Dependence(Enum):
+    """What the value of a column depends on, as seen from one record; the gravest last."""
+
+    RECORD = "the record itself"
+    UNIT = "the unit of the person"
+    MEMBERS = "the members of the unit"
+    PUBLIC = "public geography"
+    CONFIDENTIAL = "confidential geography"
+    OTHERS = "other records"
+
+
+#: What would happen if such a column were used all the same.
+_WHY = {
+    Dependence.RECORD: "its own values count for nothing there",
+    Dependence.UNIT: "a change of one unit would change it for several persons",
+    Dependence.MEMBERS: "one person could change it for the others of the unit",
+    Dependence.PUBLIC: "it changes with the place",
+    # It may be a sum over all records of an area.
+    Dependence.CONFIDENTIAL: "one record could change it for many others",
+    Dependence.OTHERS: "one record could change it for many others",
+}
 
 
 def needs(schema: Schema, place: TableName, name: str) -> frozenset[str]:
@@ -75,23 +103,92 @@ def made_from(schema: Schema, column: str, place: TableName = "persons") -> froz
     return frozenset(sources(schema, column, place))
 
 
-def refuse_confidential(
-    schema: Schema, place: TableName, columns: Iterable[str], used_as: str
-) -> None:
-    """Refuse columns seen from `place` that are computed from confidential geography.
+def dependences(schema: Schema, column: str, place: TableName) -> dict[Dependence, Chain]:
+    """Return what a column seen from `place` depends on, with a chain of columns to each.
 
-    What geography marks as confidential may be a sum over all records of an area: when one
-    of them changes, the column would change for all the others.
+    Recodes, conditions, counts, values of members, derived variables and lookups in the unit
+    or the geography are all followed.
     """
-    secret = {("geography", name) for name, v in schema.geography.items() if v.confidential}
-    for column in columns:
-        for source, chain in sources(schema, column, place).items():
-            if source in secret:
+    found: dict[Dependence, Chain] = {}
+    for what, chain in _walk(schema, column, place):
+        found.setdefault(what, chain)
+    return found
+
+
+def _walk(schema: Schema, column: str, place: TableName) -> Iterator[tuple[Dependence, Chain]]:
+    """Yield what a column depends on, the nearest first.
+
+    Seen from a person, a column of persons is the person's own, or that of all members of the
+    unit if a count or a value of members lies between.
+    """
+    seen: set[tuple[Source, bool]] = set()
+    todo: deque[tuple[Source, bool, Chain]] = deque([((place, column), False, ())])
+    while todo:
+        (seen_from, name), of_members, before = todo.popleft()
+        home = schema.home(name, seen_from)
+        if home is None or ((home, name), of_members) in seen:
+            continue
+        seen.add(((home, name), of_members))
+        chain = (*before, (home, name))
+        counted = isinstance(schema.computed(home).get(name), MemberCount | MemberValue)
+        if counted:  # who is a member at all, whatever is asked of them
+            yield Dependence.MEMBERS, chain
+        if name not in schema.computed(home):
+            yield _dependence(schema, place, (home, name), of_members), chain
+        inside = of_members or counted
+        todo += [(need, inside, chain) for need in _inputs(schema, home, name)]
+
+
+def _dependence(schema: Schema, place: TableName, source: Source, of_members: bool) -> Dependence:
+    """Return what a declared variable, or a level, is to a record of `place`."""
+    home, name = source
+    variable = schema.variables(home).get(name)
+    if home == "geography":
+        secret = variable is not None and variable.confidential
+        return Dependence.CONFIDENTIAL if secret else Dependence.PUBLIC
+    if variable is not None and variable.from_others:
+        return Dependence.OTHERS
+    if home == "persons" and of_members:
+        return Dependence.MEMBERS
+    return Dependence.RECORD if home == place else Dependence.UNIT
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What the contribution of one protected unit to a count may depend on."""
+
+    unit: str
+    tolerated: frozenset[Dependence]
+
+    def check(self, schema: Schema, place: TableName, columns: Iterable[str], used_as: str) -> None:
+        """Refuse columns seen from `place` that depend on anything else."""
+        for column in columns:
+            found = dependences(schema, column, place)
+            refused = [what for what in Dependence if what in found and what not in self.tolerated]
+            if refused:
+                what = refused[-1]  # the gravest
                 raise BadInput(
-                    f"{used_as}: '{column}' is computed from confidential geography "
-                    f"({chain_text(chain)}), so that one record could change it for many others. "
-                    f"Use columns of the records, or public geography."
+                    f"{used_as}: '{column}' depends on {what.value} ({chain_text(found[what])}): "
+                    f"{_WHY[what]}. What is counted for a {self.unit} may depend on "
+                    f"{self.described()} only."
                 )
+
+    def described(self) -> str:
+        """Return what is tolerated, in words."""
+        named = [one.value for one in Dependence if one in self.tolerated]
+        return ", ".join(named[:-1]) + (" and " if named[1:] else "") + named[-1]
+
+
+#: A household is one record: its unit with all members.
+OF_HOUSEHOLD = Contribution(
+    "household", frozenset({Dependence.RECORD, Dependence.MEMBERS, Dependence.PUBLIC})
+)
+#: A person alone: when somebody else of the unit changes, nothing of the person does.
+OF_PERSON = Contribution("person", frozenset({Dependence.RECORD, Dependence.PUBLIC}))
+#: A person whose record holds the columns of the unit that do not look at its members.
+OF_PERSON_IN_UNIT = Contribution("person", OF_PERSON.tolerated | {Dependence.UNIT})
+#: Whatever belongs to the household in which a record is found.
+OF_RECORD_IN_UNIT = Contribution("record", OF_HOUSEHOLD.tolerated | {Dependence.UNIT})
 
 
 def chain_text(chain: Iterable[Source]) -> str:

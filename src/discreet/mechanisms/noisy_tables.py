@@ -22,6 +22,8 @@ from pydantic import Field, model_validator
 
 from discreet.census import (
     MISSING,
+    OF_HOUSEHOLD,
+    OF_PERSON,
     Census,
     Schema,
     Table,
@@ -29,9 +31,7 @@ from discreet.census import (
     cells_per_area,
     check_placed,
     columns_of,
-    made_from,
     may_be_missing,
-    refuse_confidential,
     table_categories,
     write_header,
 )
@@ -43,9 +43,8 @@ from discreet.noise import (
     DiscreteGaussian,
     DiscreteLaplace,
     Randomness,
-    discrete_gaussian,
-    discrete_laplace,
     key_of,
+    measure,
 )
 from discreet.products import tabulate
 from discreet.spec import (
@@ -60,8 +59,8 @@ from discreet.spec import (
     symmetric_difference,
 )
 
-#: What one record of each kind of table is called.
-UNITS = {"units": "household", "persons": "person"}
+#: Whose contribution a cell of each kind of table counts.
+CONTRIBUTIONS = {"units": OF_HOUSEHOLD, "persons": OF_PERSON}
 
 
 class Query(Strict):
@@ -123,8 +122,10 @@ class NoisyTables(Strict):
         if sum(query.share for query in self.queries) != 1:
             raise ValueError("the shares must add up to exactly 1")
         for query in self.queries:
-            _check_own_record(schema, schema.table(query.table))
-            cells_per_area(schema, schema.table(query.table))
+            table = schema.table(query.table)
+            used = [*table.by, *sorted(columns_of(table.where))]
+            CONTRIBUTIONS[table.count].check(schema, table.count, used, f"table {table.name}")
+            cells_per_area(schema, table)
             # Refuses a parameter outside the range the noise is proved for.
             self._law(query)
         return self
@@ -153,8 +154,11 @@ class NoisyTables(Strict):
 
     def _law(self, query: Query) -> DiscreteGaussian | DiscreteLaplace:
         """Return the law of the noise of a query."""
-        kind = DiscreteGaussian if self.noise == "gaussian" else DiscreteLaplace
-        return kind(self.parameter(query))
+        return self._kind(self.parameter(query))
+
+    @property
+    def _kind(self) -> type[DiscreteGaussian] | type[DiscreteLaplace]:
+        return DiscreteGaussian if self.noise == "gaussian" else DiscreteLaplace
 
     def check(self, census: Census) -> None:
         """Refuse a census without a column or level of a query, or with records in no cell."""
@@ -173,7 +177,7 @@ class NoisyTables(Strict):
 
     def specify(self, facts: Mapping[str, int] | None = None) -> Specification:
         """Return the specification: no invariants, and the budget that was asked for."""
-        unit = UNITS[self.counted]
+        unit = CONTRIBUTIONS[self.counted].unit
         gaussian = self.noise == "gaussian"
         premetric = symmetric_difference if self.change == "add-remove" else hamming_of_multisets
         return Specification(
@@ -205,7 +209,7 @@ class NoisyTables(Strict):
         for query in self.queries:
             grid = _grid(census, census.schema.table(query.table), query.level)
             exact = census.engine.to_numpy(grid.select("_cell", "count").sort("_cell"))["count"]
-            noisy = exact + self._noise(rng, query, len(exact))
+            noisy = self._measure(rng, query, exact)
             values = {"_cell": np.arange(1, len(noisy) + 1), "value": noisy}
             labels = grid.drop("count").join(census.engine.from_numpy(values), on="_cell")
             columns = ["area", *census.schema.table(query.table).by, "value"]
@@ -214,12 +218,12 @@ class NoisyTables(Strict):
             )
         write_header(folder / "tables", census.schema, "released", census.banner)
 
-    def _noise(self, rng: Randomness, query: Query, size: int) -> NDArray[np.int64]:
-        parameter = self.parameter(query)
+    def _measure(
+        self, rng: Randomness, query: Query, exact: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         key = int(key_of([query.table], [query.level])[0])
-        if self.noise == "gaussian":
-            return discrete_gaussian(rng, "noisy-tables", key, parameter, size)
-        return discrete_laplace(rng, "noisy-tables", key, parameter, size)
+        parameter = self.parameter(query)
+        return measure(rng, self._kind, "noisy-tables", key, parameter, exact, exact.size)
 
     def publish(self, folder: Path, out: Path, engine: Engine) -> None:
         """Copy the noisy counts with the exact variance of each number beside it."""
@@ -233,25 +237,6 @@ class NoisyTables(Strict):
                 written, out / "tables" / query.file, order, {c: c for c in columns}
             )
         shutil.copy(folder / "tables" / "schema.yaml", out / "tables" / "schema.yaml")
-
-
-def _check_own_record(schema: Schema, table: Table) -> None:
-    """Refuse a table that depends on other records than the one counted, however indirectly.
-
-    A person's household size or type changes when somebody else moves in, so one person
-    could change many counts and the sensitivity would not be one. Columns of units are
-    fine for tables of units: there the whole household is one record.
-    """
-    columns = list(dict.fromkeys([*table.by, *sorted(columns_of(table.where))]))
-    refuse_confidential(schema, table.count, columns, f"table {table.name}")
-    if table.count == "units":
-        return
-    for column in columns:
-        if any(table == "units" for table, _ in made_from(schema, column)):
-            raise ValueError(
-                f"table {table.name} counts persons by '{column}', which depends on the unit: "
-                f"one person could change many counts. Count units instead."
-            )
 
 
 def _values(schema: Schema, table: Table, column: str) -> list[str | None]:

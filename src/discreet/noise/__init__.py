@@ -8,6 +8,7 @@ from __future__ import annotations
 from discreet.noise.binomial import binomial
 from discreet.noise.draw import discrete_gaussian, discrete_laplace, load_compiled
 from discreet.noise.law import Bounds, DiscreteGaussian, DiscreteLaplace
+from discreet.noise.measure import Counts, measure
 from discreet.noise.select import (
     LARGEST_BOUND,
     PIECES_PER_WORD,
@@ -32,6 +33,7 @@ __all__ = [
     "PIECES_PER_WORD",
     "Bounds",
     "Chance",
+    "Counts",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "KnownAnswer",
@@ -46,6 +48,7 @@ __all__ = [
     "key_of",
     "known_words",
     "load_compiled",
+    "measure",
     "select_each",
     "select_sparse",
     "shuffle",

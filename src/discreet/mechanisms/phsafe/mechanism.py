@@ -17,14 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import PrivateAttr, model_validator
 
-from discreet.census import (
-    Census,
-    Schema,
-    TableName,
-    chain_text,
-    refuse_confidential,
-    sources,
-)
+from discreet.census import OF_HOUSEHOLD, OF_PERSON, Census, Schema, TableName
 from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.files import write_yaml
@@ -34,11 +27,11 @@ from discreet.mechanisms.phsafe.parameters import Parameters
 from discreet.mechanisms.phsafe.publishing import account_of, write_release
 from discreet.noise import (
     DiscreteGaussian,
+    DiscreteLaplace,
     Randomness,
-    discrete_gaussian,
-    discrete_laplace,
     key_of,
     load_compiled,
+    measure,
 )
 from discreet.products import sdhc
 from discreet.spec import (
@@ -104,9 +97,9 @@ class PHSafe(Parameters):
                 f"the tables count units of the kinds 'occupied' and 'vacant', and schema "
                 f"{schema.name} has other kinds of housing units; use the profile us-decennial"
             )
-        for of, names in own.items():
-            refuse_confidential(schema, of, names, self.name)
-        _check_own_columns(schema, own["persons"])
+        OF_HOUSEHOLD.check(schema, "units", own["units"], self.name)
+        # Who is truncated depends on these: of the person alone, or others would be, too.
+        OF_PERSON.check(schema, "persons", own["persons"], self.name)
         _ = self.settings
         return self
 
@@ -187,12 +180,11 @@ class PHSafe(Parameters):
         """Write the noisy counts of every table; the exact ones are not kept."""
         tally = self._tally(census)
         self._counted = None
-        noise = _noise(rng, self.account, self.settings.states)
+        noisy = _measure(rng, self.account, self.settings.states, tally)
         drawn: dict[str, list[dict[str, NDArray[Any]]]] = {}
         for part in self.account.parts:
-            exact = sdhc.counts_of(tally, part.table, part.level, part.threshold)
             rows = sdhc.labels(part.table, part.level, self.settings.states)
-            rows["value"] = exact.reshape(-1) + noise[part]
+            rows["value"] = noisy[part]
             drawn.setdefault(part.table, []).append(rows)
         for table, levels in drawn.items():
             columns = {name: np.concatenate([one[name] for one in levels]) for name in levels[0]}
@@ -206,17 +198,6 @@ class PHSafe(Parameters):
         write_yaml(out / "accounting.yaml", account_of(self.settings))
 
 
-def _check_own_columns(schema: Schema, columns: list[str]) -> None:
-    """Refuse columns of persons that depend on others: who is truncated would, too."""
-    for column in columns:
-        for source, chain in sources(schema, column, "persons").items():
-            if source[0] != "persons":
-                raise BadInput(
-                    f"phsafe: '{column}' of persons depends on more than the person "
-                    f"({chain_text(chain)}). Make it a variable of persons that is not derived."
-                )
-
-
 def _load(account: Account) -> None:
     """Load the compiled code that is wanted later, and have the variances: a while, both."""
     load_compiled()
@@ -226,17 +207,18 @@ def _load(account: Account) -> None:
         _variance(part)  # kept by the law
 
 
-def _noise(
-    rng: Randomness, account: Account, states: tuple[str, ...]
+def _measure(
+    rng: Randomness, account: Account, states: tuple[str, ...], tally: sdhc.Tally
 ) -> dict[Part, NDArray[np.int64]]:
-    """Return independent noise for every cell of every part."""
+    """Return the counts of every part with independent noise in every cell."""
     drawn = {}
     # In the order of their parameters: the law of the noise is prepared once for each.
     for part in sorted(account.parts, key=lambda part: part.parameter):
-        draw = discrete_gaussian if part.noise == "gaussian" else discrete_laplace
+        law = DiscreteGaussian if part.noise == "gaussian" else DiscreteLaplace
         key = int(key_of([part.table], [part.level])[0])
+        exact = sdhc.counts_of(tally, part.table, part.level, part.threshold).reshape(-1)
         size = sdhc.cells_of(part.level, part.table, states)
-        drawn[part] = draw(rng, "phsafe", key, part.parameter, size)
+        drawn[part] = measure(rng, law, "phsafe", key, part.parameter, exact, size)
     return drawn
 
 

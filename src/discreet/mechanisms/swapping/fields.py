@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.census import Schema, refuse_confidential
+from discreet.census import OF_HOUSEHOLD, Schema
 from discreet.config import suggest
 
 
@@ -18,6 +18,6 @@ def check_columns(field: str, columns: tuple[str, ...], schema: Schema) -> None:
         if schema.home(column, "units") != "units":
             known = {*schema.units, *schema.computed_units}
             raise ValueError(f"{field}: units have no column '{column}'.{suggest(column, known)}")
-    refuse_confidential(schema, "units", columns, field)
+    OF_HOUSEHOLD.check(schema, "units", columns, field)
     if len(set(columns)) != len(columns):
         raise ValueError(f"{field} names a column twice")

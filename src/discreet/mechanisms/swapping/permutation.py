@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 import narwhals as nw
 from pydantic import model_validator
 
-from discreet.census import Census, Schema, made_from, refuse_confidential
+from discreet.census import OF_RECORD_IN_UNIT, Census, Schema, made_from
 from discreet.config import Strict, suggest
 from discreet.engine import Engine, Frame
 from discreet.errors import BadInput
@@ -129,7 +129,7 @@ class PermutationSwapping(Strict):
             if column not in known:
                 hint = suggest(column, known)
                 raise ValueError(f"swap: '{column}' is no variable of {self.records}.{hint}")
-        refuse_confidential(schema, self.records, self.swapped, "swap")
+        OF_RECORD_IN_UNIT.check(schema, self.records, self.swapped, "swap")
         if len(set(self.swapped)) != len(self.swapped):
             raise ValueError("swap names a variable twice")
 
@@ -147,7 +147,7 @@ class PermutationSwapping(Strict):
                 known = {*schema.variables(seen_from), *schema.computed(seen_from)}
                 hint = suggest(column, known)
                 raise ValueError(f"{what}: {seen_from} have no column '{column}'.{hint}")
-        refuse_confidential(schema, seen_from, columns, what)
+        OF_RECORD_IN_UNIT.check(schema, seen_from, columns, what)
         if len(set(columns)) != len(columns):
             raise ValueError(f"{what} names a column twice")
 

@@ -24,7 +24,7 @@ import narwhals as nw
 import numpy as np
 from pydantic import Field, model_validator
 
-from discreet.census import Census, TableName, refuse_confidential
+from discreet.census import OF_RECORD_IN_UNIT, Census, TableName
 from discreet.config import suggest
 from discreet.engine import Engine, Frame
 from discreet.files import read_yaml, write_yaml
@@ -124,7 +124,7 @@ class PublicDocs2010(ListedSwapping):
         for table in tables:
             variables = schema.variables(table)
             own = {name: codes for name, codes in (self.imputed or {}).items() if name in variables}
-            refuse_confidential(schema, table, own, "imputed")
+            OF_RECORD_IN_UNIT.check(schema, table, own, "imputed")
             for name, codes in own.items():
                 if not set(codes) <= set(variables[name].leaves):
                     raise ValueError(f"imputed: '{name}' of {table} has no such code")

@@ -27,7 +27,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from discreet.census import Census, Schema, needs, refuse_confidential
+from discreet.census import OF_RECORD_IN_UNIT, Census, Schema, needs
 from discreet.config import suggest
 from discreet.mechanisms.numbering import numbered
 from discreet.mechanisms.swapping import anonymity
@@ -131,7 +131,7 @@ class RecordSwapping(ListedSwapping):
                 raise ValueError(
                     f"{field}: {table} have no column '{column}'.{suggest(column, known)}"
                 )
-        refuse_confidential(schema, table, columns, field)
+        OF_RECORD_IN_UNIT.check(schema, table, columns, field)
         if len(set(columns)) != len(columns):
             raise ValueError(f"{field} names a column twice")
 

@@ -10,21 +10,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from discreet.census import (
-    MemberCount,
-    MemberValue,
+    OF_HOUSEHOLD,
+    OF_PERSON_IN_UNIT,
     Schema,
     Table,
     categories,
     columns_of,
     listed_in,
-    made_from,
     may_be_missing,
-    refuse_confidential,
 )
 from discreet.config import parse, suggest
 from discreet.errors import BadInput
 from discreet.mechanisms.topdown.strategy import Axis, Strategy
 from discreet.spec import WHOLE
+
+#: Whose contribution a cell of each histogram counts.
+CONTRIBUTIONS = {"units": OF_HOUSEHOLD, "persons": OF_PERSON_IN_UNIT}
 
 
 @dataclass(frozen=True)
@@ -91,12 +92,7 @@ def check_where(strategy: Strategy, schema: Schema) -> None:
 
 
 def check_own_record(strategy: Strategy, schema: Schema, column: str) -> None:
-    """Refuse a column through which one record could change the cells of others.
-
-    A person's household size or type changes when somebody else moves in. Columns of the
-    unit that do not look at its members are fine for persons. For units the whole household
-    is one record.
-    """
+    """Refuse a column through which one record could change the cells of others."""
     home = schema.home(column, strategy.count)
     if home is None:
         hint = suggest(column, schema.visible(strategy.count))
@@ -106,15 +102,8 @@ def check_own_record(strategy: Strategy, schema: Schema, column: str) -> None:
             f"'{column}' belongs to the geography, which is public. Use columns of "
             f"{strategy.count}, and levels for places."
         )
-    refuse_confidential(schema, strategy.count, [column], f"strategy {strategy.name}")
-    if strategy.count == "units":
-        return
-    for place, name in made_from(schema, column):
-        if isinstance(schema.computed(place).get(name), MemberCount | MemberValue):
-            raise BadInput(
-                f"'{column}' depends on the other members of the unit, so that one person could "
-                f"change many cells. Count units instead."
-            )
+    used_as = f"strategy {strategy.name}"
+    CONTRIBUTIONS[strategy.count].check(schema, strategy.count, [column], used_as)
 
 
 def check_levels(strategy: Strategy, schema: Schema) -> None:

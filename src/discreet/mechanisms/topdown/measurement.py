@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from discreet.mechanisms.topdown.measurement_kernels import (
     narrowed,
     noise_at,
 )
-from discreet.noise import Randomness, discrete_gaussian, key_of
+from discreet.noise import DiscreteGaussian, Randomness, key_of, measure
 
 Integers = NDArray[np.int64]
 Numbers = NDArray[np.int32]
@@ -177,8 +177,7 @@ def _measure_nodes(
     step = max(1, _BLOCK // asked.rows)
     for begin in range(0, nodes.size, step):
         some = nodes[begin : begin + step]
-        table = _noise(asked, rng, purpose, some).reshape(some.size, asked.rows)
-        add_counts(table, some, truth.start, truth.cell, truth.counted, asked.row_of)
+        table = _answers(asked, truth, rng, purpose, some)
         if wide is None and not narrowed(table, value[begin : begin + step]):
             wide = value.astype(np.int64)
         if wide is not None:
@@ -186,16 +185,25 @@ def _measure_nodes(
     return Chunk(nodes, value if wide is None else wide)
 
 
-def _noise(asked: Asked, rng: Randomness, purpose: str, nodes: Integers) -> Integers:
-    """Return the noise of all rows of some nodes."""
+def _answers(
+    asked: Asked, truth: Truth, rng: Randomness, purpose: str, nodes: Integers
+) -> Integers:
+    """Return the noisy answers of some nodes, a row of the table for each."""
     first, rows = int(nodes[0]), asked.rows
+
+    def counts(noise: Integers) -> None:
+        table = noise.reshape(nodes.size, rows)
+        add_counts(table, nodes, truth.start, truth.cell, truth.counted, asked.row_of)
+
     # Narrow numbers: there is one per answer.
     own = asked.noise_of[nodes].astype(np.int8 if len(asked.noises) < 128 else np.int32)
     sigma2 = (asked.noises, np.repeat(own, rows))
     if int(nodes[-1]) - first + 1 == nodes.size:
-        return discrete_gaussian(rng, purpose, asked.key, sigma2, start=first * rows)
-    places = (nodes[:, None] * rows + np.arange(rows)).ravel()
-    return discrete_gaussian(rng, purpose, asked.key, sigma2, at=places)
+        where: dict[str, Any] = {"start": first * rows}
+    else:
+        where = {"at": (nodes[:, None] * rows + np.arange(rows)).ravel()}
+    found = measure(rng, DiscreteGaussian, purpose, asked.key, sigma2, counts, **where)
+    return found.reshape(nodes.size, rows)
 
 
 def measure_rows(
@@ -230,9 +238,14 @@ def _measure_places(
     laws = noise_at(places, asked.rows, asked.noise_of)
     if laws.min() < 0:
         raise BadInput(f"query '{asked.query}': a place belongs to a node that is not measured")
-    values = discrete_gaussian(rng, purpose, asked.key, (asked.noises, laws), at=places)
-    add_counts_at(values, places, asked.rows, truth.start, truth.cell, truth.counted, asked.row_of)
-    return values
+
+    def counts(noise: Integers) -> None:
+        add_counts_at(
+            noise, places, asked.rows, truth.start, truth.cell, truth.counted, asked.row_of
+        )
+
+    sigma2 = (asked.noises, laws)
+    return measure(rng, DiscreteGaussian, purpose, asked.key, sigma2, counts, at=places)
 
 
 def _check_fit(asked: Asked, truth: Truth) -> None:
