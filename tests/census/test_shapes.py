@@ -103,3 +103,14 @@ def test_what_is_wrong_is_said(
 ) -> None:
     with pytest.raises(BadConfig, match=says):
         load_schema(schema_with(tmp_path, path, value))
+
+
+def test_a_column_that_needs_itself_through_members_is_refused(tmp_path: Path) -> None:
+    helped = {"of": "helpers", "bins": {"few": [0, 1], "many": [2, None]}}
+    content = yaml.safe_load((MINI / "schema.yaml").read_text())
+    content["computed_units"]["helpers"] = {"members": {"helped": ["few"]}}
+    content["computed_persons"]["helped"] = helped
+    path = tmp_path / "schema.yaml"
+    path.write_text(yaml.dump(content))
+    with pytest.raises(BadConfig, match=r"computed_units.helpers: needs itself"):
+        load_schema(path)

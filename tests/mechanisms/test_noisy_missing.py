@@ -164,6 +164,16 @@ def test_a_condition_on_a_column_of_the_same_name_elsewhere_says_nothing():
     assert may_be_missing(Schema(**data), "persons", "built", {"age": {"min": 18}})
 
 
+def test_a_value_that_a_case_takes_may_be_missing():
+    data = as_data(GIVEN)
+    data["units"]["tenure"]["missing"] = True
+    cases = {"cases": [{"when": {"kind": ["occupied"]}, "take": "tenure"}], "otherwise": "none"}
+    data["computed_units"]["lives"] = cases
+    schema = Schema(**data)
+    assert may_be_missing(schema, "units", "lives", {})
+    assert not may_be_missing(schema, "units", "lives", {"lives": ["none"]})
+
+
 def test_a_value_that_may_be_missing_although_it_applies_has_the_category():
     data = as_data(GIVEN)
     data["units"]["tenure"]["missing"] = True

@@ -1,6 +1,7 @@
 """Noisy tables: every cell is there, the noise is what the budget says, and no more is told."""
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -38,6 +39,19 @@ def test_every_cell_is_released_empty_ones_too(tmp_path):
     sizes = ["0", "1", "2", "3", "4", "5", "6", "7+"]
     blocks = sorted(row[0] for row in engine.rows(census.geography.select("block")))
     assert sorted(row[:2] for row in rows) == sorted(itertools.product(blocks, sizes))
+
+
+def test_a_table_by_nothing_counts_all_records_of_an_area(tmp_path):
+    engine, schema = Engine(), load_schema("us-decennial")
+    total = Table(name="P0", title="Population", count="persons", levels=["county"])
+    schema = schema.model_copy(update={"tables": [total]})
+    census = replace(us_census(engine, [ONE, PAIR], extras=False), schema=schema)
+    asked = {"table": "P0", "level": "county", "share": "1"}
+    parameters = {"noise": "gaussian", "budget": "50", "queries": [asked]}
+    made = mechanism("noisy-tables", schema, parameters)
+    release = protect(made, census, trial(1), tmp_path / "release")
+    (row,) = engine.rows(engine.read_parquet(release.folder / "tables" / "P0-county.parquet"))
+    assert row[:2] == ("50001", 3)
 
 
 def test_the_variance_beside_each_number_is_that_of_the_noise(tmp_path):

@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.census import Census, load_schema
+from discreet.census import Census, Recode, load_schema
 from discreet.config import BadConfig
 from discreet.engine import Engine
 from discreet.errors import BadInput
 from discreet.mechanisms import mechanism, protect
 from discreet.mechanisms.swapping import record_pass
-from discreet.mechanisms.swapping.record import in_common
+from discreet.mechanisms.swapping.record import weakest_of
 from discreet.noise import key_of, trial
 from discreet.products import check_invariants
 from discreet.spec import NoFiniteBudget
@@ -476,12 +476,35 @@ def test_a_census_without_partners_or_columns_is_refused(engine):
         made(census, risk_variables=["imputed"]).check(census)
 
 
-def test_a_column_that_every_profile_implies_is_declared():
+def test_the_weakest_profile_is_what_all_pairs_agree_on():
     """Partners of one profile have one size, those of the other one class of sizes."""
     schema = load_schema("us-decennial")
-    assert in_common([["size"], ["size_class"]], schema) == ("size_class",)
-    assert in_common([["size_class", "tenure"], ["tenure", "size"]], schema) == (
-        "size_class",
+    assert weakest_of([["size"], ["size_class"]], schema) == ("size_class",)
+    assert weakest_of([["tenure", "size_class"], ["tenure", "size"]], schema) == (
         "tenure",
+        "size_class",
     )
-    assert in_common([["size"], ["tenure"]], schema) == ()
+    assert weakest_of([["size", "tract"], ["county"], ["block_group"]], schema) == ("county",)
+
+
+#: Pairs agree on more than any name that the profiles have in common says.
+HIDDEN = {
+    "nothing at all": [["size"], ["tenure"]],
+    "areas in areas": [["tract", "size"], ["block_group", "owner"]],
+    "two recodes": [["size_fine"], ["size_coarse"]],
+    "members": [["adults", "minors"], ["size"]],
+}
+
+
+@pytest.mark.parametrize("why", HIDDEN)
+def test_profiles_without_a_weakest_one_are_refused(census_of, why):
+    census = census_of("small")
+    recodes = {
+        "size_fine": Recode(of="size", bins={"1": (1, 1), "2": (2, 2), "3+": (3, None)}),
+        "size_coarse": Recode(of="size", bins={"1-2": (1, 2), "3+": (3, None)}),
+        "owner": Recode(of="tenure", groups={"yes": ["1", "2"]}, otherwise="no"),
+    }
+    computed = {**census.schema.computed_units, **recodes}
+    schema = census.schema.model_copy(update={"computed_units": computed})
+    with pytest.raises(BadConfig, match="must follow from each of the others"):
+        made(replace(census, schema=schema), similar=HIDDEN[why])

@@ -285,13 +285,16 @@ def pairs() -> Iterator[tuple[str, Refusal]]:
     yield "near in a wrong order", public("from the smallest to the", near=["county", "tract"])
     yield "imputed nowhere", public("have a column 'guessed'", imputed={"guessed": ["1"]})
     yield "imputed otherwise", public("has no such code", imputed={"imputed": ["9"]})
+    yield "a factor beyond all", public("less than or equal to", unique_race="1e400")
     yield "no race", public("no column persons.race", NO_RACE)
     yield "hierarchy upwards", by_record("from the largest", hierarchy=["block", "tract"])
     yield "leave given", by_record("leave it out", leave="tract")
     yield "no profile", by_record("at least one profile", similar=[])
-    shared = [["size", "county"], ["tenure", "county"]]
-    yield "a level in all", by_record("all profiles name 'county'", similar=shared)
-    yield "match given", by_record("what all profiles have in common", match=["tenure"])
+    shared = [["size", "tract"], ["county"]]
+    yield "a level in all", by_record("all profiles keep pairs inside one county", similar=shared)
+    apart = [["adults", "minors"], ["size"]]
+    yield "no weakest profile", by_record("must follow from each of the others", similar=apart)
+    yield "match given", by_record("the weakest of the profiles", match=["tenure"])
     yield "no such risk", by_record("have no column 'colour'", risk_variables=["colour"])
     yield "a risk twice", by_record("names a column twice", risk_variables=["sex", "sex"])
     yield "no risk there", by_record("no column persons.race", NO_RACE)
@@ -422,6 +425,17 @@ def _exact(refused: Maker, people: Maker, homes: Maker) -> Iterator[tuple[str, R
     vacant = {**LEAST, "quarters": {"axis": "hhgq", "at_least_one": ["household"]}}
     men = {**LEAST, "where": {"sex": ["1"]}}
     held = {"hold": [{"query": "grouped", "level": "state"}]}
+    ages = {"name": "voting_age", "column": "voting_age"}
+    # Men are adults and women are not, and how many there are of each is exact: they differ.
+    crossed = [
+        {"sex": ["1"], "voting_age": ["under 18"]},
+        {"sex": ["2"], "voting_age": ["18 and over"]},
+    ]
+    both = [{"query": "sex", "level": "state"}, {"query": "voting_age", "level": "state"}]
+    contradictory = people(
+        "no counts satisfy all", axes=[SEX, ages], zeros=crossed, hold=both, total=None
+    )
+    yield "held statistics that exclude each other", contradictory
     grouped = {"grouped": {"of": "sex", "groups": {"all": ["1", "2"]}}}
     cell = {**LEAST, "zeros": [{"hhgq": ["nursing"]}]}
     yield from (

@@ -130,7 +130,9 @@ def _may_be_missing(
         lost = _leaves_out(schema, home, computed)
         return lost or _may_be_missing(schema, table, home, computed.of, where)
     if isinstance(computed, Cases):
-        return computed.otherwise is None
+        taken = [case.take for case in computed.cases if case.take is not None]
+        absent = (_may_be_missing(schema, table, home, column, where) for column in taken)
+        return computed.otherwise is None or any(absent)
     return not isinstance(computed, MemberCount)
 
 

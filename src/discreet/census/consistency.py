@@ -14,7 +14,7 @@ from discreet.census.declarations import (
     Recode,
     TableName,
 )
-from discreet.census.provenance import needs
+from discreet.census.provenance import Source, inputs_of
 from discreet.config import suggest
 
 if TYPE_CHECKING:
@@ -207,15 +207,17 @@ def _computed_problems(schema: Schema) -> Iterator[str]:
 
 
 def _circles(schema: Schema, place: TableName) -> Iterator[str]:
-    """Yield computed columns that need themselves."""
+    """Yield a computed column that needs itself, through members of the unit as well."""
     for start in schema.computed(place):
-        seen: set[str] = set()
-        todo = [start]
+        seen: set[Source] = set()
+        todo: list[Source] = [(place, start)]
         while todo:
-            for name in needs(schema, place, todo.pop()):
-                if name == start:
+            table, name = todo.pop()
+            for needed in inputs_of(schema, table, name):
+                home = schema.home(needed[1], needed[0])
+                if (home, needed[1]) == (place, start):
                     yield f"computed_{place}.{start}: needs itself"
                     return
-                if name not in seen and name in schema.computed(place):
-                    seen.add(name)
-                    todo.append(name)
+                if home is not None and (home, needed[1]) not in seen:
+                    seen.add((home, needed[1]))
+                    todo.append((home, needed[1]))

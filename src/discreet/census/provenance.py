@@ -80,11 +80,11 @@ def sources(
         if home is None or (home, name) in found:
             continue
         chain = found[home, name] = (*before, (home, name))
-        todo += [(table, need, chain) for table, need in _inputs(schema, home, name)]
+        todo += [(table, need, chain) for table, need in inputs_of(schema, home, name)]
     return found
 
 
-def _inputs(schema: Schema, home: TableName, name: str) -> list[Source]:
+def inputs_of(schema: Schema, home: TableName, name: str) -> list[Source]:
     """Return the columns that a column is made from directly, with the table that sees them."""
     computed, variable = schema.computed(home).get(name), schema.variables(home).get(name)
     inputs: list[Source] = [(home, need) for need in sorted(needs(schema, home, name))]
@@ -136,7 +136,7 @@ def _walk(schema: Schema, column: str, place: TableName) -> Iterator[tuple[Depen
         if name not in schema.computed(home):
             yield _dependence(schema, place, (home, name), of_members), chain
         inside = of_members or counted
-        todo += [(need, inside, chain) for need in _inputs(schema, home, name)]
+        todo += [(need, inside, chain) for need in inputs_of(schema, home, name)]
 
 
 def _dependence(schema: Schema, place: TableName, source: Source, of_members: bool) -> Dependence:

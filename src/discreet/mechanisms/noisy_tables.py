@@ -259,7 +259,8 @@ def _grid(census: Census, table: Table, level: str) -> Frame:
     order = ["area", *(f"_order_{column}" for column in table.by)]
     grid = engine.number_rows(grid, order, "_cell").select("area", *table.by, "_cell")
     counts = tabulate(census, table, level)
-    named = (nw.col(column).cast(nw.String).fill_null(MISSING) for column in table.by)
-    counts = counts.with_columns(*named)
+    if table.by:
+        named = (nw.col(column).cast(nw.String).fill_null(MISSING) for column in table.by)
+        counts = counts.with_columns(*named)
     joined = grid.join(counts, on=["area", *table.by], how="left")
     return engine.materialise(joined.with_columns(nw.col("count").fill_null(0).cast(nw.Int64)))

@@ -42,6 +42,9 @@ from discreet.spec import Rational
 
 ORIGIN = "from public documents, not the Bureau's algorithm"
 
+#: A weight has up to five factors, and is a float that must stay finite.
+LARGEST_FACTOR = 1_000_000
+
 Share = Annotated[Rational, Field(ge=0, le=1)]
 
 
@@ -89,7 +92,7 @@ class PublicDocs2010(ListedSwapping):
     leave: str = "block"
     groups: tuple[str, ...] = RACES
     block_size: Annotated[int, Field(ge=0, le=4)] = 1
-    unique_race: Annotated[Rational, Field(ge=1)] = Fraction(4)
+    unique_race: Annotated[Rational, Field(ge=1, le=LARGEST_FACTOR)] = Fraction(4)
     races: tuple[str, ...] = RACES
     block_imputation: Share = Fraction(1)
     most_imputed: Share | None = None

@@ -53,7 +53,8 @@ class RecordSwapping(ListedSwapping):
         gives `leave`, the last of them.
     similar
         Profiles, the first to be tried first: columns of units, or levels of the spine,
-        that agree in a pair. What all have in common gives `match`.
+        that agree in a pair. One of them is the weakest: what it names follows from every
+        other. All pairs agree on it, so it gives `match`, which is exact and declared.
     risk_of, risk_variables
         Records that are compared, `persons` (members of households) or `units`, and the
         columns they are compared on.
@@ -88,7 +89,8 @@ class RecordSwapping(ListedSwapping):
             if given["hierarchy"][-1] in schema.levels[schema.levels.index(given["within"]) + 1 :]:
                 derived["leave"] = given["hierarchy"][-1]
         with suppress(TypeError, LookupError):
-            derived["match"] = in_common(given["similar"], schema)
+            weakest = weakest_of(given["similar"], schema) or ()
+            derived["match"] = tuple(name for name in weakest if name not in schema.levels)
         return {**derived, **given}
 
     @model_validator(mode="after")
@@ -106,14 +108,22 @@ class RecordSwapping(ListedSwapping):
             raise ValueError("similar: give at least one profile, each of at least one column")
         for profile in self.similar:
             self._check_columns("similar", profile, "units", inside)
-        shared = [level for level in inside if all(level in one for one in self.similar)]
+        weakest = weakest_of(self.similar, schema)
+        if weakest is None:
+            # What two profiles share without naming it would stay exact and not be declared.
+            raise ValueError(
+                "similar: what one of the profiles names must follow from each of the others, so "
+                "that what all pairs agree on can be declared: add a profile of the columns that "
+                "all others name"
+            )
+        shared = [level for level in inside if level in weakest]
         if shared:
             raise ValueError(
-                f"similar: all profiles name '{shared[-1]}', so whatever is counted there stays "
-                f"exact: write `within: {shared[-1]}` instead, and it is declared"
+                f"similar: all profiles keep pairs inside one {shared[-1]}, so whatever is counted "
+                f"there stays exact: write `within: {shared[-1]}` instead, and it is declared"
             )
-        if self.match != in_common(self.similar, schema):
-            raise ValueError("match is what all profiles have in common: leave it out")
+        if self.match != weakest:
+            raise ValueError("match is the weakest of the profiles: leave it out")
         self._check_columns("risk_variables", self.risk_variables, self.risk_of, [])
         return self
 
@@ -208,24 +218,19 @@ class RecordSwapping(ListedSwapping):
         return law_of_release(census, prepared.households, lambda a: record_law(prepared, a))
 
 
-def in_common(profiles: Any, schema: Schema) -> tuple[str, ...]:
-    """Return the columns of units on which partners of every profile agree.
-
-    A profile that names what a column is computed from implies that column, too. Levels of the
-    spine are left out: they say where a partner lives, not what it is like.
-    """
-    named = dict.fromkeys(name for profile in profiles for name in profile)
-    return tuple(
-        name
-        for name in named
-        if schema.home(name, "units") == "units"
-        and all(_implied(name, profile, schema) for profile in profiles)
-    )
+def weakest_of(profiles: Any, schema: Schema) -> tuple[str, ...] | None:
+    """Return the profile that follows from every other one, if there is one."""
+    for weakest in profiles:
+        if all(_implied(name, profile, schema) for profile in profiles for name in weakest):
+            return tuple(weakest)
+    return None
 
 
 def _implied(name: str, profile: Any, schema: Schema) -> bool:
-    """Return whether units that agree on a profile agree on a column."""
+    """Return whether units that agree on a profile certainly agree on a column or level."""
     if name in profile:
         return True
+    if name in schema.levels:
+        return any(finer in profile for finer in schema.levels[schema.levels.index(name) :])
     inputs = needs(schema, "units", name)
     return bool(inputs) and all(_implied(one, profile, schema) for one in inputs)

@@ -40,6 +40,7 @@ from discreet.mechanisms.topdown.publishing import copy_measurements, publish_ru
 from discreet.mechanisms.topdown.released import check_release, released_schema
 from discreet.mechanisms.topdown.spine import Spine, spine_of
 from discreet.mechanisms.topdown.strategy import Strategy, load_strategy, shipped_strategies
+from discreet.mechanisms.topdown.top import check_held_together
 from discreet.mechanisms.topdown.universe import blocks_of
 from discreet.noise import Randomness
 from discreet.products import pl94
@@ -172,6 +173,7 @@ class TopDown(Strict):
                 spines[levels] = spine_of(census, levels, blocks)
             design = Design(histogram, spines[levels], self.rounder == "deployed")
             found[run] = design, look(design, census)
+            check_held_together(design, found[run][1].facts)
         self._seen = census, found
         return found
 

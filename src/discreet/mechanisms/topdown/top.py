@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from discreet.errors import BadInput
 from discreet.mechanisms.topdown.active import Estimate, Integers, Numbers
-from discreet.mechanisms.topdown.constraints import Bounds, Held
+from discreet.mechanisms.topdown.constraints import Bounds, Facts, Held, Impossible
 from discreet.mechanisms.topdown.design import Design
-from discreet.mechanisms.topdown.estimate import check_estimate
+from discreet.mechanisms.topdown.estimate import bounds_for, check_estimate
 from discreet.mechanisms.topdown.failure import failure
 from discreet.mechanisms.topdown.held import equalities, solve_one
 from discreet.mechanisms.topdown.root import solve_root
@@ -46,6 +47,22 @@ def estimate_root(design: Design, bounds: Bounds, answers: list[Integers]) -> Es
     made = Estimate(np.array(start), np.concatenate(cells), np.concatenate(counts))
     check_estimate(design, 0, made, None, bounds)
     return made
+
+
+def check_held_together(design: Design, facts: Facts) -> None:
+    """Refuse statistics that the user holds if no counts of the first level satisfy them all.
+
+    Exact statistics alone decide that, whatever the noisy answers are: so answers of 0 tell it
+    before anything is drawn. Levels below also depend on the estimate above them.
+    """
+    if not design.strategy.hold:
+        return
+    nodes = design.spine.size(0)
+    nothing = [np.zeros((nodes, query.rows), dtype=np.int64) for query in design.queries(0)]
+    try:
+        estimate_root(design, bounds_for(design, facts), nothing)
+    except Impossible as reason:
+        raise BadInput(str(reason)) from None
 
 
 def root_problem(rules: Rules, node: int, inside: Numbers, dense: list[Integers]) -> Problem:
