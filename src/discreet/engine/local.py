@@ -30,6 +30,9 @@ from discreet.files import FORMAT_VERSION, atomic_file, check_path, check_utf8, 
 Frame = nw.LazyFrame[Any]
 Array = npt.NDArray[Any]
 
+#: Optimizer of the engine that is not used.
+UNSOUND = "statistics_propagation"
+
 #: Rows per Parquet row group: large enough to compress, small enough to stream.
 ROW_GROUP = 122_880
 
@@ -87,6 +90,9 @@ class Engine:
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "temp_directory": "" if work is None else str(private_folder(work / "spill")),
+            # It takes a filter on a computed column that may be missing for one that always
+            # holds (DuckDB 2.0): a record without a value would be counted.
+            "disabled_optimizers": UNSOUND,
         }
         if threads is not None:
             settings["threads"] = threads

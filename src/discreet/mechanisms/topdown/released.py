@@ -127,8 +127,12 @@ def quarters_cells(schema: Schema, persons: Histogram, units: Histogram) -> Valu
 
 def _name(scale: Scale) -> str:
     """Return the name of an axis as a column of the release."""
-    kept = all(scale.categories[place] == value for value, place in scale.place_of.items())
-    return scale.column if kept else scale.name
+    return scale.column if _keeps_values(scale) else scale.name
+
+
+def _keeps_values(scale: Scale) -> bool:
+    """Return whether each value is its own category; a missing value has one of another name."""
+    return all(scale.categories[place] == value for value, place in scale.place_of.items())
 
 
 def _variables(schema: Schema, histogram: Histogram) -> dict[str, Variable]:
@@ -140,7 +144,7 @@ def _variable(schema: Schema, table: Literal["persons", "units"], scale: Scale) 
     """Return an axis as a variable: as it was if it keeps its values, else a list of codes."""
     home = schema.home(scale.column, table)
     source = None if home is None else schema.variables(home).get(scale.column)
-    if _name(scale) == scale.column and source is not None and source.number is not None:
+    if _keeps_values(scale) and source is not None and source.number is not None:
         return Variable(number=source.number, min=source.min, max=source.max, required=True)
     labels = {} if source is None or source.codes is None else source.codes
     codes = {one: labels[one].label if one in labels else one for one in scale.categories}
