@@ -43,6 +43,7 @@ def private_folder(path: Path) -> Path:
 @contextlib.contextmanager
 def atomic_file(path: Path, mode: int = 0o644) -> Iterator[Path]:
     """Yield a temporary path beside `path` that replaces it on success only."""
+    check_replaceable(path)
     temporary = path.parent / f".{path.name}.{os.getpid()}.part"
     try:
         with naming_full_disk(path.name):
@@ -54,6 +55,24 @@ def atomic_file(path: Path, mode: int = 0o644) -> Iterator[Path]:
             _sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_replaceable(path: Path) -> None:
+    """Refuse to write where anything but a regular file stands: it would be gone after that.
+
+    So would a pipe or a device be, for all who use it, and a link instead of what it names.
+    """
+    try:
+        mode = path.lstat().st_mode
+    except OSError:  # nothing there; or writing will say what is wrong with the path
+        return
+    if stat.S_ISLNK(mode):
+        raise BadInput(
+            f"{path.name} is a symbolic link, which would be replaced by a file. Give the path "
+            f"of a regular file, or put one in its place."
+        )
+    if not stat.S_ISREG(mode):
+        raise BadInput(f"{path.name} is not a regular file. Give the path of a regular file.")
 
 
 @contextlib.contextmanager
@@ -151,8 +170,11 @@ def scratch_folder(path: Path) -> Iterator[Path]:
     """Yield a new private folder beside `path` that is removed at the end, whatever happens.
 
     First those are removed that killed processes left for the same `path`. A living process
-    holds a lock on its own, which the system takes back when it ends in any way.
+    holds a lock on its own, which the system takes back when it ends in any way. What is made
+    in it is to become `path`, which must be free for that.
     """
+    if path.is_symlink() or not path.is_dir():
+        check_replaceable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     _clear_scratch(path)
     temporary, handle = _locked_scratch(path)
@@ -292,12 +314,13 @@ def locked(path: Path) -> Iterator[None]:
     """Hold a lock that only one process can have, or say that another has it."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        try:
+        free = False
+        with contextlib.suppress(BlockingIOError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BadInput(
-                f"{path.parent.name} is in use by another run. Wait for it, or stop it."
-            ) from None
+            # A run that was refused takes its lock away, and the next one makes another.
+            free = _is_at(path, handle)
+        if not free:
+            raise BadInput(f"{path.parent.name} is in use by another run. Wait for it, or stop it.")
         yield
     finally:
         os.close(handle)

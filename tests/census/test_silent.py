@@ -220,6 +220,71 @@ def test_codes_of_varying_width_that_stay_apart_are_read_as_they_are(office: Off
     assert sorted(census.engine.rows(census.geography.select("cell"))) == [("111",), ("112",)]
 
 
+# Within each file every part has one width here, so only a look at both finds the collision.
+
+
+def test_a_code_that_another_file_makes_of_another_combination_is_refused(office: Office) -> None:
+    office.write(
+        geography="region,TRACT,BLOCK\nA,1,11\nA,2,11\nA,3,11\n",
+        units="unit_id,TRACT,BLOCK,kind\n1,11,1,home\n2,21,1,home\n",
+    )
+    layout = office.layout(geography={"columns": CELL}, units={"columns": CELL})
+    assert office.refused(layout) == [("ambiguous", "units", "TRACT, BLOCK", (1, 2))]
+
+
+@pytest.mark.parametrize("name", ["_end0", "_own_end0", "_joined", "_ways"])
+def test_no_column_passes_for_what_is_computed_to_find_it(name: str, office: Office) -> None:
+    office.write(
+        geography=f"region,{name},BLOCK\nA,1,11\nA,2,11\n",
+        units=f"unit_id,{name},BLOCK,kind\n1,11,1,home\n2,2,11,home\n",
+    )
+    columns = {"columns": {"cell": [name, "BLOCK"]}}
+    layout = office.layout(geography=columns, units=columns)
+    assert office.refused(layout) == [("ambiguous", "units", f"{name}, BLOCK", (1,))]
+
+
+def test_only_rows_of_the_other_combination_are_counted(office: Office) -> None:
+    office.write(
+        geography="region,TRACT,BLOCK\nA,1,11\nA,22,2\n",
+        units="unit_id,TRACT,BLOCK,kind\n1,1,11,home\n2,2,22,home\n",
+    )
+    layout = office.layout(geography={"columns": CELL}, units={"columns": CELL})
+    assert office.refused(layout) == [("ambiguous", "units", "TRACT, BLOCK", (2,))]
+
+
+@pytest.mark.parametrize("known", ["geography", "units"])
+def test_persons_without_units_are_compared_with_each_file(known: str, office: Office) -> None:
+    office.write(
+        geography="region,cell,TRACT,BLOCK\nA,111,1,11\n",
+        units="unit_id,cell,TRACT,BLOCK,kind\n1,111,1,11,home\n",
+        persons="TRACT,BLOCK,age\n11,1,40\n",
+    )
+    ignored = {"ignore": ["TRACT", "BLOCK"]}
+    plans = {"geography": ignored, "units": ignored, known: {"columns": CELL}}
+    layout = office.layout(**plans, persons={"columns": CELL})
+    assert office.refused(layout) == [("ambiguous", "persons", "TRACT, BLOCK", (1,))]
+
+
+def test_a_file_may_split_a_code_into_fewer_columns_at_the_same_places(office: Office) -> None:
+    office.write(
+        geography="region,COUNTY,TRACT,BLOCK\nA,1,11,1\nA,1,12,1\n",
+        units="unit_id,AREA,BLOCK,kind\n1,111,1,home\n2,112,1,home\n",
+    )
+    places = {"columns": {"cell": ["COUNTY", "TRACT", "BLOCK"]}}
+    layout = office.layout(geography=places, units={"columns": {"cell": ["AREA", "BLOCK"]}})
+    assert households(office.read(layout)) == [[40], [50]]
+
+
+def test_a_file_that_splits_a_code_elsewhere_is_refused(office: Office) -> None:
+    office.write(
+        geography="region,COUNTY,TRACT,BLOCK\nA,1,11,1\nA,2,2,22\n",
+        units="unit_id,AREA,BLOCK,kind\n1,11,11,home\n2,22,22,home\n",
+    )
+    places = {"columns": {"cell": ["COUNTY", "TRACT", "BLOCK"]}}
+    layout = office.layout(geography=places, units={"columns": {"cell": ["AREA", "BLOCK"]}})
+    assert office.refused(layout) == [("ambiguous", "units", "AREA, BLOCK", (1,))]
+
+
 # -- persons given twice ---------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ import fcntl
 import grp
 import os
 import pwd
+import socket
 import struct
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import limits
+from discreet.engine import Engine
 from discreet.errors import BadInput, DiskFull, NewerFormat, UnreadableFile
 from discreet.files import (
     FORMAT_VERSION,
@@ -18,11 +21,13 @@ from discreet.files import (
     atomic_folder,
     check_format,
     create_file,
+    locked,
     others_may_write,
     read_yaml,
     write_json,
     write_yaml,
 )
+from worlds import us_census, write_census
 
 
 def test_an_interrupted_file_leaves_the_old_one(tmp_path):
@@ -38,6 +43,80 @@ def test_an_interrupted_file_leaves_the_old_one(tmp_path):
         interrupted()
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["x.txt"]
+
+
+def socket_at(path):
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
+#: What is not replaced by a file, how it is made, and what is said of it.
+IRREGULAR = {
+    "a pipe": (os.mkfifo, "x is not a regular file"),
+    "a socket": (socket_at, "x is not a regular file"),
+    "a folder": (Path.mkdir, "x is not a regular file"),
+    "a link to a file": (lambda path: path.symlink_to("there"), "x is a symbolic link"),
+    "a link to nothing": (lambda path: path.symlink_to("nowhere"), "x is a symbolic link"),
+    "a link to a pipe": (lambda path: path.symlink_to("pipe"), "x is a symbolic link"),
+}
+
+
+@pytest.mark.parametrize(("make", "says"), IRREGULAR.values(), ids=IRREGULAR)
+def test_what_is_no_regular_file_is_not_replaced(tmp_path, monkeypatch, make, says):
+    monkeypatch.chdir(tmp_path)  # a long path is no name for a socket
+    Path("there").write_text("old")
+    os.mkfifo("pipe")
+    make(Path("x"))
+    before = {path.name: path.lstat() for path in tmp_path.iterdir()}
+    with pytest.raises(BadInput, match=f"{says}.*Give the path of a regular file"):
+        write_json(Path("x"), {})
+    after = {path.name: path.lstat() for path in tmp_path.iterdir()}
+    assert {name: (s.st_ino, s.st_mode) for name, s in after.items()} == {
+        name: (s.st_ino, s.st_mode) for name, s in before.items()
+    }
+    assert Path("there").read_text() == "old"
+
+
+def test_nothing_is_computed_for_a_file_that_cannot_be_replaced(tmp_path):
+    os.mkfifo(tmp_path / "x")
+    with pytest.raises(BadInput), atomic_file(tmp_path / "x"):
+        pytest.fail("it was written")
+
+
+def test_a_table_is_not_written_over_a_pipe_or_a_link(tmp_path):
+    write_census(us_census(Engine(threads=1), [(0, "1", [(40, "1", "01")])]), tmp_path / "census")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("census")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    for name in ("pipe", "link"):
+        asked = f"tabulate census --table P1 --level state --out {name}"
+        done = limits.discreet(*asked.split(), cwd=tmp_path)
+        assert done.returncode == 2, done.stderr
+        assert "Give the path of a regular file" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_a_file_below_a_linked_folder_is_replaced(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "linked").symlink_to(tmp_path / "real")
+    for value in (1, 2):
+        write_json(tmp_path / "linked" / "x", value)
+    assert (tmp_path / "real" / "x").read_text() == "2\n"
+
+
+def test_a_lock_that_was_taken_away_is_not_held(tmp_path, monkeypatch):
+    """A refused run took it away after it was opened here, and before it was locked."""
+    path, lock = tmp_path / "lock", fcntl.flock
+
+    def slow(handle, operation):
+        path.unlink()
+        lock(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", slow)
+    with pytest.raises(BadInput, match="in use"), locked(path):
+        pytest.fail("two could hold it")
 
 
 def test_an_interrupted_folder_leaves_nothing(tmp_path):

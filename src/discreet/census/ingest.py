@@ -247,7 +247,8 @@ def _mapped(
         if place in sources:
             with reading(sources.open(place).file):
                 found += _without_rows(engine, place, sources.open(place))
-                made = Mapper(engine, sources, layout, schema, place).run()
+                areas = [m.area for m in mapped if m.area is not None]
+                made = Mapper(engine, sources, layout, schema, place, areas).run()
                 frame = engine.materialise(made.table.frame)
             tables[place] = Loaded(frame, made.table.file)
             found += made.findings

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import narwhals as nw
@@ -20,7 +20,7 @@ from discreet.census.declarations import TableName
 from discreet.census.examine import Loaded, reading
 from discreet.census.expand import expand
 from discreet.census.findings import Finding
-from discreet.census.joined import ambiguity, constant_widths, tuple_text
+from discreet.census.joined import Joined, ambiguity, common_widths, conflict, tuple_text
 from discreet.census.layout import Layout, Making, Part
 from discreet.census.schema import Schema, model_columns
 from discreet.census.sources import Sources
@@ -58,17 +58,28 @@ class Mapped:
     table: Loaded
     findings: list[Finding]
     raw_checks: list[RawCheck]
+    #: The code of the area, where it is put together.
+    area: Joined | None
 
 
 class Mapper:
-    """Make one table of the columns of its file and of the one it looks up."""
+    """Make one table of the columns of its file and of the one it looks up.
+
+    `others` are the codes of areas in the tables made before: one code is one area in all.
+    """
 
     def __init__(
-        self, engine: Engine, sources: Sources, layout: Layout, schema: Schema, place: TableName
+        self,
+        engine: Engine,
+        sources: Sources,
+        layout: Layout,
+        schema: Schema,
+        place: TableName,
+        others: Sequence[Joined],
     ) -> None:
         self.engine, self.sources, self.schema, self.place = engine, sources, schema, place
         self.layout, self.plan = layout, layout.tables[place]
-        self.given: dict[str, Making] = {}
+        self.others, self.given = others, dict[str, Making]()
         self.raw = sources.open(place)
         self.types: dict[str, DType] = self._own_columns()
         self.frame = self.raw.frame.select(*self.types)
@@ -90,7 +101,7 @@ class Mapper:
         made: dict[str, nw.Expr] = {}
         for name, making in makings.items():
             made |= self._column(name, making)
-        self._check_joined(makings)
+        area = self._check_joined(makings)
         if self.computed:
             self.frame = self.frame.with_columns(**self.computed)
         kept = [name for name in (FILE, ROW) if name in self.types]
@@ -101,7 +112,7 @@ class Mapper:
         frame = self._settle(self.frame.select(*kept, **made), makings)
         if self.plan.distinct:
             frame = frame.group_by(*made).agg(nw.col(ROW).min())
-        return Mapped(Loaded(frame, self.raw.file), self.findings, self.raw_checks)
+        return Mapped(Loaded(frame, self.raw.file), self.findings, self.raw_checks, area)
 
     # -- which columns, and from where ---------------------------------------------------
 
@@ -226,24 +237,31 @@ class Mapper:
         self.frame = self.frame.group_by(*sorted(wanted)).agg(nw.col(ROW).min())
         self.types.pop(FILE, None)
 
-    def _check_joined(self, makings: Mapping[str, Making]) -> None:
-        """Check texts put together that two combinations of their columns may make.
-
-        None can where all parts but the last are of one length, as nearly all are.
-        """
+    def _check_joined(self, makings: Mapping[str, Making]) -> Joined | None:
+        """Check codes put together that two combinations of columns may make; return the area's."""
         joined = {n: m for n, m in makings.items() if len(m.from_) > 1 and not _is_tuple(n, m)}
         firsts = {str(part): part for making in joined.values() for part in making.from_[:-1]}
         if not firsts:
-            return
+            return None
         parts = [self._part(part) for part in firsts.values()]
-        constant = constant_widths(self.engine, self.frame, parts)
-        varying = {key for key, same in zip(firsts, constant, strict=True) if not same}
-        for making in joined.values():
-            if varying & {str(part) for part in making.from_[:-1]}:
-                columns = tuple(part.column for part in making.from_)
-                texts = [self._part(part) for part in making.from_]
-                frame, check = ambiguity(self.frame, texts, columns)
-                self.raw_checks.append(RawCheck(self.place, self.raw, frame, [check]))
+        widths = dict(zip(firsts, common_widths(self.engine, self.frame, parts), strict=True))
+        codes = {name: self._joined(making, widths) for name, making in joined.items()}
+        area = codes.get(self.schema.block)
+        checks = [ambiguity(code) for code in codes.values()]
+        if area is not None:
+            checks += [conflict(self.engine, area, other) for other in self.others]
+        for frame, check in filter(None, checks):
+            self.raw_checks.append(RawCheck(self.place, self.raw, frame, [check]))
+        return area
+
+    def _joined(self, making: Making, widths: Mapping[str, int | None]) -> Joined:
+        return Joined(
+            self.frame,
+            self.raw.file,
+            tuple(part.column for part in making.from_),
+            tuple(self._part(part) for part in making.from_),
+            tuple(widths[str(part)] for part in making.from_[:-1]),
+        )
 
     # -- values --------------------------------------------------------------------------
 

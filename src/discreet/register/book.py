@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from discreet.errors import BadInput, DiscreetError, UnreadableFile
-from discreet.files import FORMAT_VERSION, NOT_ALLOWED
+from discreet.files import FORMAT_VERSION, NOT_ALLOWED, check_replaceable
 from discreet.register import chain
 from discreet.register.account import Refused
 from discreet.register.database import Database, RegisterBusy
@@ -86,6 +86,7 @@ class Book:
                 raise UnreadableFile(self.path.name, altered[0], "Let `verify` look at it.")
             entries = self.entries()
             chain.check_head(self.path, chain.read_head(self.path), entries)
+            check_replaceable(chain.head_path(self.path))  # it is written anew after the entry
             ledger = self.ledger(entries)
             event = decide(ledger)
             if event is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,7 @@ from discreet.products import check_invariants
 from discreet.register import Register
 from discreet.run.check import check_release
 from discreet.run.config import RunConfig, read_config
-from discreet.run.folders import check_separate, header_of, make_work, rehearse
+from discreet.run.folders import Taken, check_head, check_separate, header_of, make_work, rehearse
 from discreet.run.ledger import FileLedger, Ledger, LostEntry, RegisterLedger
 from discreet.run.state import (
     FILE,
@@ -115,6 +114,12 @@ class Job:
         """Return the folder of the release."""
         return self.base / self.config.out
 
+    @property
+    def register(self) -> Path | None:
+        """Return the file of the register, if the run has an account."""
+        account = self.config.account
+        return None if account is None else self.base / account.register_file
+
     def open(self, spill: Path | None) -> tuple[Census, Mechanism]:
         """Return the census and the mechanism, both checked."""
         engine = Engine(work=spill, memory_limit=self.config.memory_limit)
@@ -171,9 +176,9 @@ def run(
     job = _job(path, seed)
     if resume:
         read_state(job.work)
-    fresh = make_work(job.work)
+    taken = make_work(job.work, resume)
     with locked(job.work / LOCK):
-        ledger, ready = _resume(job, say) if resume else _begin(job, fresh, say)
+        ledger, ready = _resume(job, say) if resume else _begin(job, taken, say)
         if ready is not None:
             _draw(job, ledger, ready, say)
         return _publish(job, ledger, say)
@@ -216,7 +221,9 @@ def _job(path: Path, seed: int | None) -> Job:
     job = Job(config, path.resolve().parent, seed)
     if seed is not None and config.mode == "release":
         raise BadInput("a release takes no seed. Use mode trial, or leave the seed out.")
-    check_separate(job.census, job.work, job.out)
+    check_separate(job.census, job.work, job.out, register=job.register)
+    if job.register is not None:
+        check_head(job.register)
     return job
 
 
@@ -275,7 +282,7 @@ def _resume(job: Job, say: Progress) -> tuple[Ledger, Ready | None]:
     return ledger, ready
 
 
-def _begin(job: Job, fresh: bool, say: Progress) -> tuple[Ledger, Ready]:
+def _begin(job: Job, taken: Taken, say: Progress) -> tuple[Ledger, Ready]:
     """Check and reserve a new run; if that fails before anything is reserved, leave nothing behind.
 
     A reservation that fails otherwise than by a refusal may have been entered all the same, and
@@ -292,11 +299,10 @@ def _begin(job: Job, fresh: bool, say: Progress) -> tuple[Ledger, Ready]:
         entry = ledger.reserve(ready.specification)
     except Exception as error:
         if isinstance(error, BadInput) or not reserving:
-            if fresh:
-                shutil.rmtree(job.work)
-            elif begun:  # an empty folder was there before us
+            if begun:
                 remove_folder(job.work / "spill")
                 (job.work / FILE).unlink()
+            taken.give_back()
         raise
     _remember(job, entry)
     return ledger, ready

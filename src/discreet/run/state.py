@@ -64,22 +64,33 @@ def read_state(work: Path) -> State:
 
 def write_state(work: Path, state: State) -> State:
     """Write the state durably, and return it."""
-    for half in work.glob(f".{FILE}.*"):  # of a run that was killed while it wrote this file
+    for half in _halves(work):
         half.unlink()
     write_yaml(work / FILE, state.model_dump(mode="json"), 0o600)
     return state
 
 
-def begin(work: Path, state: State) -> State:
-    """Write the state of a new run; the folder may hold nothing but our lock."""
+def _halves(work: Path) -> set[Path]:
+    """Return what runs left that were killed while they wrote their state."""
+    return set(work.glob(f".{FILE}.*.part"))
+
+
+def check_unused(work: Path) -> None:
+    """Refuse a folder that holds a run, or anything but our lock, which is empty."""
     if (work / FILE).exists():
         raise BadInput(
             f"{work.name} holds a run already. Add --resume to go on with it, "
             f"or choose another work folder."
         )
-    halves = set(work.glob(f".{FILE}.*"))
-    if set(work.iterdir()) - halves - {work / LOCK}:
+    lock = work / LOCK
+    ours = {lock} if not lock.is_symlink() and lock.is_file() and not lock.stat().st_size else set()
+    if set(work.iterdir()) - _halves(work) - ours:
         raise BadInput(f"{work.name} is not empty. Choose another work folder or delete it.")
+
+
+def begin(work: Path, state: State) -> State:
+    """Write the state of a new run into a folder that is not in use."""
+    check_unused(work)
     return write_state(work, state)
 
 
