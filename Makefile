@@ -25,12 +25,13 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-lowest test-newest lint docs bench update clean
+.PHONY: help setup demo test test-lowest test-newest promises lint docs bench update clean
 
 help:
 	@echo 'make demo         set up, simulate and protect a small state, print the path of the report'
 	@echo 'make test         set up, run the whole suite (style, types, import direction, docs too)'
 	@echo 'make setup        create $(VENV) with the package and what developers need'
+	@echo 'make promises     2,000 random configurations of each mechanism against its promise'
 	@echo 'make lint         style, types and import direction only'
 	@echo 'make docs         build the documentation, print the path of its first page'
 	@echo 'make bench        run every benchmark'
@@ -82,6 +83,11 @@ test-lowest test-newest: $(UV)
 	@$(UV) pip install --quiet --python build/$@ --no-deps --no-build-isolation --editable .
 	@$(UV) pip list --python build/$@
 	@build/$@/bin/python $(PYTEST)
+
+# As many cases as CASES says; the suite has 200 of each mechanism. Prints what was used.
+CASES ?= 2000
+promises: setup
+	@DISCREET_CASES=$(CASES) $(BIN)/python $(PYTEST) -rP tests/neighbours
 
 update: $(UV)
 	@build/uv/bin/python scripts/lock.py $(UV)
