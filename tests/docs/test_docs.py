@@ -34,6 +34,7 @@ ALLOWED = {
     "make lint": "the same checkers as tests/house/test_style.py",
     "make docs": "the same build as the test below",
     "make bench": "benchmarks stand apart from the suite",
+    "make promises": "runs tests of this suite, with more cases",
     "make update": "changes the locks; its parts are tested in tests/house",
     "make test-lowest": "runs this very suite, in another environment",
     "make test-newest": "runs this very suite, in another environment",

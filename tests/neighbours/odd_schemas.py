@@ -146,6 +146,13 @@ def add_units(draw: Draw, sketch: Sketch) -> None:
         only = {"only": {"kind": several(draw, kinds, 1, 2)}} if chance(draw) else {}
         add_variable(draw, sketch, "units", coded(draw) | only, "units")
     add_variable(draw, sketch, "units", whole(draw), "units")
+    add_made_from_others(draw, sketch, "units")
+
+
+def add_made_from_others(draw: Draw, sketch: Sketch, place: Place) -> None:
+    """Add, now and then, a variable that was made by looking at other records, too."""
+    if chance(draw, 4):
+        add_variable(draw, sketch, place, coded(draw) | {"from_others": True}, place)
 
 
 def add_persons(draw: Draw, sketch: Sketch) -> None:
@@ -160,6 +167,7 @@ def add_persons(draw: Draw, sketch: Sketch) -> None:
         add_variable(draw, sketch, "persons", variable | only, "persons", shadowed)
         shadowed = None
     add_variable(draw, sketch, "persons", whole(draw), "persons")
+    add_made_from_others(draw, sketch, "persons")
 
 
 def add_derived(sketch: Sketch, place: Place, source: Column) -> None:

@@ -114,11 +114,17 @@ class World:
         """
         schema, block = self.schema, self.schema.block
         units = [
-            {"unit_id": unit.number, block: self.blocks[unit.block][block], **unit.values}
+            {
+                "unit_id": unit.number,
+                block: self.blocks[unit.block][block],
+                **self._among_others("units", unit, unit.values),
+            }
             for unit in self.units
         ]
         persons = [
-            {"unit_id": unit.number, **member} for unit in self.units for member in unit.members
+            {"unit_id": unit.number, **self._among_others("persons", unit, member)}
+            for unit in self.units
+            for member in unit.members
         ]
         areas = [name for name in schema.area_names if name in self.blocks[0]]
         frames = {
@@ -132,6 +138,20 @@ class World:
         with_keys = with_person_key(engine, frames["persons"], schema, "test", few=True)
         frames["persons"] = engine.materialise(with_keys)
         return Census(schema, engine, **frames, origin="simulated")
+
+    def _among_others(self, table: TableName, unit: Unit, values: Record) -> Record:
+        """Return a record with what is made from others as they make it.
+
+        It tells how many records of the table its block has, cut to the codes of the variable.
+        """
+        made = [n for n, v in self.schema.variables(table).items() if v.from_others and n in values]
+        if not made:
+            return values
+        near = [one for one in self.units if one.block == unit.block]
+        number = len(near) if table == "units" else sum(len(one.members) for one in near)
+        leaves = {name: self.schema.variables(table)[name].leaves for name in made}
+        told = {name: codes[min(number, len(codes)) - 1] for name, codes in leaves.items()}
+        return {**values, **told}
 
     def _frame(
         self, engine: Engine, table: TableName, rows: Sequence[Record], first: Sequence[str]

@@ -74,6 +74,9 @@ MISTAKES = {
     "a column of confidential geography used": (
         "noisy-tables", tolerate("units", Dependence.CONFIDENTIAL), TooMuch,
     ),
+    "a column made from other records used": (
+        "noisy-tables", tolerate("units", Dependence.OTHERS), TooMuch,
+    ),
     "noise shared by two cells": ("noisy-tables", share_noise, UsedTwice),
     "an exact total not declared": ("topdown", declare_nothing, UsedWithoutNoise),
     "a list of cells taken from the data": (
@@ -86,6 +89,7 @@ MISTAKES = {
 DEPENDS = {
     "a column of a neighbour's record used": Dependence.MEMBERS,
     "a column of confidential geography used": Dependence.CONFIDENTIAL,
+    "a column made from other records used": Dependence.OTHERS,
 }
 
 
