@@ -80,11 +80,13 @@ def parts_used(
     cases: int,
     *,
     simplest: bool = True,
+    again: bool = True,
     draw_case: Callable[[Draw], Case] | None = None,
 ) -> list[Fraction]:
     """Return the part of its promise that each of so many cases uses.
 
-    The first case that breaks a promise ends it, with the simplest one that does.
+    The first case that breaks a promise ends it, with the simplest one that does. Cases are the
+    same in every run (`again`), or others each time.
     """
     used: list[Fraction] = []
     drawn = draw_case or (MEASURING | ENUMERATED)[name]
@@ -93,6 +95,7 @@ def parts_used(
     @settings(
         max_examples=cases,
         deadline=None,
+        derandomize=again,
         database=None,
         phases=[Phase.generate, *([Phase.shrink] if simplest else [])],
         suppress_health_check=[*HealthCheck],

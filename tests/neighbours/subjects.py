@@ -16,11 +16,9 @@ from hypothesis import reject
 
 from discreet.census import (
     Census,
-    Dependence,
     Schema,
     Table,
     categories,
-    dependences,
     load_schema,
     may_be_missing,
 )
@@ -80,18 +78,13 @@ def shares(draw: Draw, many: int) -> list[str]:
 # -- noisy tables -----------------------------------------------------------------------------
 
 
-def noisy_tables(draw: Draw, wanted: Dependence | None = None) -> Case:
-    """Return tables of a schema with noise, and two censuses some records apart.
-
-    With `wanted` only tables by a single column that depends on that.
-    """
+def noisy_tables(draw: Draw) -> Case:
+    """Return tables of a schema with noise, and two censuses some records apart."""
     count = pick(draw, ("units", "persons", "persons"))
     schema = draw_schema(draw)
-    if wanted is not None or chance(draw):
+    if chance(draw):
         schema = with_tables_of_one_column(schema, count)
     usable = [table for table in schema.tables if table.count == count and accepted(schema, table)]
-    if wanted is not None:
-        usable = [t for t in usable if wanted in dependences(schema, t.by[0], count)]
     offered = [(table.name, level) for table in usable for level in table.levels]
     if not offered:
         reject()
