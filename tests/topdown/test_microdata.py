@@ -15,10 +15,12 @@ from discreet.mechanisms.topdown.microdata import Blocks, write_release
 from discreet.mechanisms.topdown.released import released_schema
 from discreet.mechanisms.topdown.spine import spine_of
 from discreet.mechanisms.topdown.strategy import Strategy, load_strategy
+from discreet.noise import trial
 from discreet.products import pl94, tabulate
 from exact_release import US, exact, release, us_release
 from redistricting import TABLES, as_dict, by_hand, random_census
-from worlds import folder_bytes, register_census
+from topdown.runs import LEAST_UNITS, run
+from worlds import folder_bytes, register_census, us_census
 
 HOUSEHOLDS = [
     (0, "owner", [(40, "f", "national"), (12, "m", "national")]),
@@ -204,3 +206,18 @@ def test_confidential_geography_is_left_out():
     schema = schema.model_copy(update={"geography": {**schema.geography, "degurba": secret}})
     histogram = Histogram(load_strategy("register-country-persons"), schema)
     assert "degurba" not in released_schema(schema, histogram).geography
+
+
+def test_a_whole_number_that_may_be_missing_is_released_under_its_own_name(tmp_path):
+    engine = Engine(threads=1)
+    census = us_census(
+        engine, [(0, "1", [(40, "1", "01"), (9, "2", "01")]), (1, "3", [(70, "2", "02")])]
+    )
+    sizes = {"name": "family_size", "column": "family_size", "missing": "none"}
+    units = {**LEAST_UNITS, "axes": [*LEAST_UNITS["axes"], sizes], "rho": "10"}
+    made = run(census, trial(1), tmp_path / "release", units=units)
+    told = made.schema.units["family_size"]
+    assert told.number is None
+    assert {"none", "0", "97"} <= set(told.codes)
+    found = {row[0] for row in engine.rows(made.table("units").select("family_size"))}
+    assert found <= set(told.codes) | {None}
