@@ -16,9 +16,10 @@ from discreet.mechanisms import Mechanism
 from discreet.mechanisms.topdown.constraints import Impossible
 from discreet.noise import trial
 from discreet.products import check_invariants
+from discreet.spec.psa.law import UniverseTooLarge
 from neighbours.draws import Draw
 from neighbours.subjects import ENUMERATED, MEASURING, Case
-from neighbours.watch import TooMuch, compared
+from neighbours.watch import NotAccepted, TooMuch, compared
 
 
 def one_universe(case: Case, engine: Engine) -> tuple[Census, Census]:
@@ -32,17 +33,20 @@ def one_universe(case: Case, engine: Engine) -> tuple[Census, Census]:
 
 
 def measured(case: Case, engine: Engine, seed: int) -> Fraction:
-    """Return the part of its promise that a mechanism with noise uses."""
+    """Return the part of its promise that a mechanism with noise uses.
+
+    A census that is refused is drawn again; whatever fails after that is a failure.
+    """
     one, other = one_universe(case, engine)
-    try:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        try:
             part = compared(case.made, one, other, case.distance, trial(seed), folder)
-            if seed % 4 == 0:
-                publish(case.made, folder / "one", folder / "out", engine)
-            return part
-    except BadInput:
-        reject()
+        except NotAccepted:
+            reject()
+        if seed % 4 == 0:
+            publish(case.made, folder / "one", folder / "out", engine)
+        return part
 
 
 def publish(made: Mechanism, draw: Path, out: Path, engine: Engine) -> None:
@@ -65,7 +69,10 @@ def enumerated(case: Case, engine: Engine, seed: int) -> Fraction:
     except BadInput:
         reject()
     amount = case.made.specify(case.made.facts(one)).budget.amount
-    before, after = case.made.law(one), case.made.law(other)
+    try:
+        before, after = case.made.law(one), case.made.law(other)
+    except UniverseTooLarge:
+        reject()
     if set(before) != set(after):
         raise TooMuch("an outcome is possible from one census only")
     largest = max(max(p / after[at], after[at] / p) for at, p in before.items())

@@ -17,12 +17,17 @@ import numpy as np
 
 import discreet.noise
 from discreet.census import Census
+from discreet.errors import BadInput
 from discreet.mechanisms import Mechanism
 from discreet.noise import DiscreteGaussian, Randomness
 from discreet.spec import Exactly, Specification
 from worlds import folder_bytes
 
 Address = tuple[str, int, int]
+
+
+class NotAccepted(Exception):
+    """A census is refused, as it should be: before anything is drawn."""
 
 
 class UsedTwice(AssertionError):
@@ -158,7 +163,10 @@ def watching(watch: Watch) -> Iterator[Watch]:
 
 def draw_watched(made: Mechanism, census: Census, watch: Watch, folder: Path) -> dict[str, bytes]:
     """Draw under a watch, as a run does, and return the files of the draw."""
-    made.check(census)
+    try:
+        made.check(census)
+    except BadInput as reason:
+        raise NotAccepted from reason
     with watching(watch):
         made.draw(census, watch, folder)
     return folder_bytes(folder)

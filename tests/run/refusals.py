@@ -450,6 +450,11 @@ def _exact(refused: Maker, people: Maker, homes: Maker) -> Iterator[tuple[str, R
     )
     wide = {**HOMES, "axes": [{"name": "h", "column": "kind", "groups": {"all": KINDS}}]}
     yield "units of any kind", refused("of several kinds or of none", units=wide)
+    nobody = {**HOMES, "where": {"kind": ["occupied"], "tenure": ["4"]}}
+    yield "nobody counted", refused("no block holds anything that is counted", units=nobody)
+    whole = [{**HOMES["levels"][0], "level": "all"}, HOMES["levels"][1]]
+    rooted = {**nobody, "levels": whole}
+    yield "nobody in the whole", refused("no block holds anything", units=rooted)
 
 
 KINDS = ["occupied", "vacant", "group_quarters"]

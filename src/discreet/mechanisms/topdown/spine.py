@@ -132,8 +132,12 @@ def _spine(engine: Engine, levels: Sequence[str], tables: Sequence[Frame]) -> Sp
         if not np.array_equal(nodes, np.arange(nodes.size)) or np.any(np.diff(above) < 0):
             raise BadInput(f"topdown: the areas of level '{level}' do not nest in those above.")
         parents.append(above)
-    if not parents[0].size:
-        raise BadInput("topdown: no block of this census has a living quarter.")
+    if not parents[-1].size:  # the root is there in any case if it is the whole
+        # Only exact statistics leave blocks out, so saying so tells nothing more.
+        raise BadInput(
+            f"topdown: by the exact statistics no {levels[-1]} holds anything that is counted. "
+            f"Change `where`, or leave out `total` or `quarters`."
+        )
     return Spine(tuple(levels), tuple(parents), tuple(tables))
 
 
