@@ -503,7 +503,10 @@ def _counts(refused: Maker, people: Maker) -> Iterator[tuple[str, Refusal]]:
     unknown = "does not list"
     yield from (
         ("no units at all", refused("has no units", no_units, units=HOMES)),
-        ("no quarters at all", refused("no block of this census", *empty, persons=LEAST)),
+        (
+            "no quarters at all",
+            refused("no block holds anything that is counted", *empty, persons=LEAST),
+        ),
         ("areas that cross", people("do not nest", nested, crossed, levels=levels, total=None)),
         ("a code of no cell", people(unknown, SEX_X)),
         ("no code", people("no value of 'sex'", NO_SEX)),
