@@ -199,6 +199,8 @@ def compared(
     file of the draw, must then be the same.
     """
     specification = made.specify(made.facts(one))
+    if specification != made.specify(made.facts(other)):
+        raise UsedWithoutNoise("what is promised depends on the census")
     first = Watch(rng)
     files = draw_watched(made, one, first, folder / "one")
     second = Watch(rng, first.numbers)

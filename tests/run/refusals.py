@@ -115,6 +115,7 @@ CONFIDENTIAL = schema_with(
     computed_units={"zone": {"of": "crowd", "bins": {"few": [0, 9], "many": [10, None]}}},
     tables=[{"name": "Z", "title": "z", "count": "units", "by": ["zone"], "levels": ["county"]}],
 )
+PLACED = (schema_with(computed_units={"rural": {"of": "rural_urban", "groups": {"yes": ["9"]}}}),)
 SECRET = (CONFIDENTIAL, having("geography", "crowd", ALWAYS, 12))
 
 
@@ -214,6 +215,7 @@ def permutation() -> Iterator[tuple[str, Refusal]]:
     yield "a column twice", refused("names a column twice", match=["size", "size"])
     made = refused("made from a variable that is swapped", swap=["tenure"], match=["owner"])
     yield "matched on what is swapped", made
+    yield "matched on the place", refused("changes with the place", *PLACED, match=["rural"])
     yield "matched on a secret", refused("confidential geography", *SECRET, match=["zone"])
     yield "tabulated by a secret", refused("confidential geography", *SECRET, table=["zone"])
     yield "no link", refused("have no link to units", unlinked)

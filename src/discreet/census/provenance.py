@@ -190,6 +190,11 @@ OF_PERSON_IN_UNIT = Contribution("person", OF_PERSON.tolerated | {Dependence.UNI
 #: Whatever belongs to the household in which a record is found.
 OF_RECORD_IN_UNIT = Contribution("record", OF_HOUSEHOLD.tolerated | {Dependence.UNIT})
 
+#: A record that is moved to another place: nothing of it may change with the place.
+OF_RECORD_THAT_MOVES = Contribution(
+    "record that moves", OF_RECORD_IN_UNIT.tolerated - {Dependence.PUBLIC}
+)
+
 
 def chain_text(chain: Iterable[Source]) -> str:
     """Return a chain of columns in words."""
