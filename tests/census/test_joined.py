@@ -1,10 +1,15 @@
 """Tuples as text: equal exactly where the tuples are equal."""
 
+from pathlib import Path
+
 import narwhals as nw
 import numpy as np
+import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.census import Layout
 from discreet.census.joined import tuple_text
 from discreet.engine import Engine
 
@@ -40,3 +45,16 @@ def test_parts_of_known_width_make_the_plain_text() -> None:
     frame = ENGINE.from_numpy({"a": np.array(["01", "11"]), "b": np.array(["1", "234"])})
     text = tuple_text([nw.col("a"), nw.col("b")], [2, None])
     assert ENGINE.rows(frame.select(text=text)) == [("011",), ("11234",)]
+
+
+def test_ids_that_two_tables_fill_up_differently_are_refused():
+    """(1, 1) filled up to two places and (0, 11) filled up to one are the same text."""
+    path = Path(__file__).parent.parent / "fuzz" / "mini" / "mapping.yaml"
+    content = yaml.safe_load(path.read_text())
+    for table, pad in (("units", 2), ("persons", 1)):
+        parts = [{"column": "STREET", "pad": pad}, "HOUSE"]
+        content["tables"][table]["columns"]["unit_id"] = parts
+    with pytest.raises(ValueError, match="unit_id: units and persons must fill its parts up"):
+        Layout.model_validate(content)
+    content["tables"]["persons"]["columns"]["unit_id"][0]["pad"] = 2
+    assert Layout.model_validate(content)

@@ -181,6 +181,17 @@ class Layout(Strict):
         """Return the schema of the census: required columns this layout lacks are optional."""
         return parse(Schema, self._relaxed(schema), self.name)
 
+    @model_validator(mode="after")
+    def _one_id(self) -> Layout:
+        """Refuse ids of units that two tables fill up to different widths: (1, 1) is (0, 11)."""
+        made = [
+            table.columns["unit_id"] for table in self.tables.values() if "unit_id" in table.columns
+        ]
+        widths = [[part.width for part in one.from_] for one in made if len(one.from_) > 1]
+        if any(len(one) == len(widths[0]) and one != widths[0] for one in widths):
+            raise ValueError("unit_id: units and persons must fill its parts up to the same `pad`")
+        return self
+
     def checked(self, schema: Schema) -> Schema:
         """Return the schema to check with: the columns and rules of this layout added."""
         data = self._relaxed(schema)
