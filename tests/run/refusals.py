@@ -115,7 +115,8 @@ CONFIDENTIAL = schema_with(
     computed_units={"zone": {"of": "crowd", "bins": {"few": [0, 9], "many": [10, None]}}},
     tables=[{"name": "Z", "title": "z", "count": "units", "by": ["zone"], "levels": ["county"]}],
 )
-PLACED = (schema_with(computed_units={"rural": {"of": "rural_urban", "groups": {"yes": ["9"]}}}),)
+RURAL = {"when": {"rural_urban": ["9"], "tenure": ["1"]}, "then": "yes"}
+PLACED = (schema_with(computed_units={"rural": {"cases": [RURAL], "otherwise": "no"}}),)
 SECRET = (CONFIDENTIAL, having("geography", "crowd", ALWAYS, 12))
 
 

@@ -196,6 +196,16 @@ OF_RECORD_THAT_MOVES = Contribution(
 )
 
 
+def check_matched(schema: Schema, place: TableName, columns: Iterable[str], used_as: str) -> None:
+    """Refuse columns that would change when records trade places with others that match.
+
+    A column of public geography alone has one value in all places of those that match, so it
+    stays; one that depends on the record as well may not.
+    """
+    mixed = [one for one in columns if {*dependences(schema, one, place)} != {Dependence.PUBLIC}]
+    OF_RECORD_THAT_MOVES.check(schema, place, mixed, used_as)
+
+
 def chain_text(chain: Iterable[Source]) -> str:
     """Return a chain of columns in words."""
     return " from ".join(f"{table}.{name}" for table, name in chain)

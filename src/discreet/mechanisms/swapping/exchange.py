@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 from pydantic import model_validator
 
-from discreet.census import OF_RECORD_THAT_MOVES, Census, Schema
+from discreet.census import Census, Schema, check_matched
 from discreet.config import Strict
 from discreet.engine import Engine, Frame
 from discreet.errors import BadInput
@@ -99,7 +99,7 @@ class PairSwapping(Strict):
         for field in ("match", "groups"):
             check_columns(field, getattr(self, field), self.census_schema)
         check_columns("persons", (self.persons,), self.census_schema)
-        OF_RECORD_THAT_MOVES.check(self.census_schema, "units", self.match, "match")
+        check_matched(self.census_schema, "units", self.match, "match")
         return self
 
     def parameters(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 import narwhals as nw
 from pydantic import model_validator
 
-from discreet.census import OF_RECORD_IN_UNIT, OF_RECORD_THAT_MOVES, Census, Schema, made_from
+from discreet.census import OF_RECORD_IN_UNIT, Census, Schema, check_matched, made_from
 from discreet.config import Strict, suggest
 from discreet.engine import Engine, Frame
 from discreet.errors import BadInput
@@ -147,11 +147,9 @@ class PermutationSwapping(Strict):
                 known = {*schema.variables(seen_from), *schema.computed(seen_from)}
                 hint = suggest(column, known)
                 raise ValueError(f"{what}: {seen_from} have no column '{column}'.{hint}")
-        moves = what == "match" and schema.block in self.swapped
-        # Whoever matched before matches after, or the counts by matching variables would change.
-        (OF_RECORD_THAT_MOVES if moves else OF_RECORD_IN_UNIT).check(
-            schema, seen_from, columns, what
-        )
+        OF_RECORD_IN_UNIT.check(schema, seen_from, columns, what)
+        if what == "match" and schema.block in self.swapped:
+            check_matched(schema, seen_from, columns, what)
         if len(set(columns)) != len(columns):
             raise ValueError(f"{what} names a column twice")
 

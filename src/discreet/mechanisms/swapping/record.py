@@ -27,7 +27,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from discreet.census import OF_RECORD_IN_UNIT, OF_RECORD_THAT_MOVES, Census, Schema, needs
+from discreet.census import OF_RECORD_IN_UNIT, Census, Schema, check_matched, needs
 from discreet.config import suggest
 from discreet.mechanisms.numbering import numbered
 from discreet.mechanisms.swapping import anonymity
@@ -109,7 +109,7 @@ class RecordSwapping(ListedSwapping):
         for profile in self.similar:
             self._check_columns("similar", profile, "units", inside)
             own = [name for name in profile if name not in inside]
-            OF_RECORD_THAT_MOVES.check(schema, "units", own, "similar")
+            check_matched(schema, "units", own, "similar")
         weakest = weakest_of(self.similar, schema)
         if weakest is None:
             # What two profiles share without naming it would stay exact and not be declared.
